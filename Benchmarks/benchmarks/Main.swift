@@ -1,0 +1,7 @@
+import Threading
+
+@main
+struct Benchmarks {
+  static func main() {
+  }
+}

@@ -1,0 +1,91 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every Swift target of the package: language mode 6 with strict memory safety.
+let swiftSettings: [SwiftSetting] = [.strictMemorySafety()]
+
+let package = Package(
+  name: "swift-threading",
+  products: [
+    .library(name: "Threading", targets: ["Threading"]),
+    .library(name: "ThreadingFoundation", targets: ["ThreadingFoundation"]),
+    .executable(name: "benchmarks", targets: ["benchmarks"]),
+    .executable(name: "guide", targets: ["guide"]),
+  ],
+  targets: [
+    // The layers, lowest first. Each imports only those above it in this list.
+    .target(name: "CThreadingPlatform"),
+    .target(
+      name: "ThreadingPlatform", dependencies: ["CThreadingPlatform"],
+      swiftSettings: swiftSettings),
+    .target(
+      name: "ThreadingLocks", dependencies: ["ThreadingPlatform"], swiftSettings: swiftSettings),
+    .target(
+      name: "ThreadingThreads", dependencies: ["ThreadingLocks", "ThreadingPlatform"],
+      swiftSettings: swiftSettings),
+    .target(
+      name: "ThreadingRunLoop",
+      dependencies: ["ThreadingThreads", "ThreadingLocks", "ThreadingPlatform"],
+      swiftSettings: swiftSettings),
+    .target(
+      name: "ThreadingOperations",
+      dependencies: [
+        "ThreadingRunLoop", "ThreadingThreads", "ThreadingLocks", "ThreadingPlatform",
+      ],
+      swiftSettings: swiftSettings),
+    .target(
+      name: "Threading",
+      dependencies: [
+        "ThreadingPlatform", "ThreadingLocks", "ThreadingThreads", "ThreadingRunLoop",
+        "ThreadingOperations",
+      ],
+      swiftSettings: swiftSettings),
+    .target(
+      name: "ThreadingFoundation",
+      dependencies: ["Threading", "ThreadingThreads", "ThreadingLocks", "ThreadingPlatform"],
+      swiftSettings: swiftSettings),
+
+    // What is run.
+    .executableTarget(
+      name: "benchmarks", dependencies: ["Threading", "ThreadingFoundation", "ThreadingPlatform"],
+      path: "Benchmarks/benchmarks", swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "guide", dependencies: ["Threading"], path: "Guide",
+      exclude: ["README.md"], resources: [.copy("SampleFeed")], swiftSettings: swiftSettings),
+
+    // What proves it.
+    .target(
+      name: "TestSupport", dependencies: ["ThreadingPlatform"], path: "Tests/TestSupport",
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "ThreadingPlatformTests",
+      dependencies: ["ThreadingPlatform", "CThreadingPlatform", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "ThreadingLocksTests",
+      dependencies: ["ThreadingLocks", "ThreadingPlatform", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "ThreadingThreadsTests",
+      dependencies: ["Threading", "ThreadingThreads", "ThreadingPlatform", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "ThreadingRunLoopTests",
+      dependencies: ["Threading", "ThreadingRunLoop", "ThreadingPlatform", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "ThreadingOperationsTests",
+      dependencies: ["Threading", "ThreadingOperations", "ThreadingPlatform", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "ThreadingFoundationTests",
+      dependencies: ["ThreadingFoundation", "ThreadingPlatform", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "BenchmarksTests", dependencies: ["benchmarks", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "GuideTests", dependencies: ["guide", "TestSupport"], swiftSettings: swiftSettings),
+  ],
+  swiftLanguageModes: [.v6]
+)

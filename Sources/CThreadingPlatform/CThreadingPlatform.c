@@ -1,0 +1,86 @@
+#define _GNU_SOURCE
+#include "CThreadingPlatform.h"
+
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int ctp_futex_wait(
+    const uint32_t *word, uint32_t expected, const struct timespec *deadline) {
+  long result = syscall(
+      SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, deadline, NULL,
+      FUTEX_BITSET_MATCH_ANY);
+  return result == 0 ? 0 : errno;
+}
+
+int ctp_futex_wake(const uint32_t *word, int count) {
+  long result = syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0);
+  return result >= 0 ? (int)result : -errno;
+}
+
+const char *ctp_errno_name(int code) { return strerrorname_np(code); }
+
+int ctp_sleep_until(const struct timespec *deadline) {
+  return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, deadline, NULL);
+}
+
+_Thread_local uint32_t ctp_cached_thread_id = 0;
+_Thread_local void *ctp_thread_record = NULL;
+
+// A forked child runs on a copy of the parent's thread: same variables, another kernel id.
+static void ctp_forget_thread_id(void) { ctp_cached_thread_id = 0; }
+
+__attribute__((constructor)) static void ctp_watch_fork(void) {
+  pthread_atfork(NULL, NULL, ctp_forget_thread_id);
+}
+
+uint32_t ctp_load_thread_id(void) {
+  ctp_cached_thread_id = (uint32_t)syscall(SYS_gettid);
+  return ctp_cached_thread_id;
+}
+
+int ctp_thread_set_name(pthread_t thread, const char *name) {
+  return pthread_setname_np(thread, name);
+}
+
+int ctp_thread_get_name(pthread_t thread, char *buffer, size_t size) {
+  return pthread_getname_np(thread, buffer, size);
+}
+
+int ctp_thread_get_attributes(pthread_t thread, pthread_attr_t *attributes) {
+  return pthread_getattr_np(thread, attributes);
+}
+
+int ctp_eventfd(unsigned int initial) {
+  int descriptor = eventfd(initial, EFD_CLOEXEC | EFD_NONBLOCK);
+  return descriptor >= 0 ? descriptor : -errno;
+}
+
+int ctp_epoll_create(void) {
+  int descriptor = epoll_create1(EPOLL_CLOEXEC);
+  return descriptor >= 0 ? descriptor : -errno;
+}
+
+int ctp_epoll_control(int epoll, int operation, int descriptor, uint32_t events, uint64_t token) {
+  struct epoll_event event = {.events = events, .data = {.u64 = token}};
+  return epoll_ctl(epoll, operation, descriptor, &event) == 0 ? 0 : errno;
+}
+
+int ctp_epoll_wait(
+    int epoll, struct epoll_event *events, int capacity, const struct timespec *timeout) {
+#ifdef SYS_epoll_pwait2
+  long count = syscall(SYS_epoll_pwait2, epoll, events, capacity, timeout, NULL, 0);
+  if (count >= 0) return (int)count;
+  if (errno != ENOSYS && errno != EPERM) return -errno;
+#endif
+  // Before Linux 5.11, or refused by a seccomp filter: whole milliseconds, rounded up.
+  int milliseconds = -1;
+  if (timeout) {
+    int64_t wanted = (int64_t)timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000;
+    milliseconds = wanted > 2147483647 ? 2147483647 : (int)wanted;
+  }
+  int fallback = epoll_wait(epoll, events, capacity, milliseconds);
+  return fallback >= 0 ? fallback : -errno;
+}

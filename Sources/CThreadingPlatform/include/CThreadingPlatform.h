@@ -1,0 +1,135 @@
+// What Swift cannot call by itself: variadic system calls, macros, thread-local variables and
+// functions that the Glibc module does not show.
+//
+// One function makes one call and adds no logic. A failure is returned as an errno value (0 means
+// success), or as a negative errno where the call also returns a number. `errno` itself is not
+// part of the contract.
+#ifndef CTHREADINGPLATFORM_H
+#define CTHREADINGPLATFORM_H
+
+// No _GNU_SOURCE here: it would give types of the C library another shape than the Glibc module
+// has, which the importer refuses. The .c files define it.
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/types.h>
+#include <time.h>
+
+#pragma clang assume_nonnull begin
+
+// MARK: Futex
+
+/// Sleeps while `*word == expected`, until woken or until `deadline` (absolute, on the monotonic
+/// clock; null waits for ever). Returns 0, EAGAIN (the word differed), EINTR or ETIMEDOUT.
+int ctp_futex_wait(
+    const uint32_t *word, uint32_t expected, const struct timespec *_Nullable deadline);
+
+/// Wakes at most `count` threads that sleep on `word`. Returns how many, or a negative errno.
+int ctp_futex_wake(const uint32_t *word, int count);
+
+// MARK: Errors
+
+/// The symbol of an errno value ("EAGAIN"), or null for a number that has none.
+const char *_Nullable ctp_errno_name(int code);
+
+// MARK: Time
+
+/// Nanoseconds of the given clock. Clocks that exist do not fail.
+static inline int64_t ctp_clock_nanoseconds(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/// Sleeps until `deadline` on the monotonic clock. Returns 0 or EINTR.
+int ctp_sleep_until(const struct timespec *deadline);
+
+// MARK: The calling thread
+
+/// Kernel id of the calling thread, cached in a thread-local variable; 0 before the first call to
+/// `ctp_thread_id`.
+extern _Thread_local uint32_t ctp_cached_thread_id;
+
+/// Asks the kernel for the calling thread's id and caches it.
+uint32_t ctp_load_thread_id(void);
+
+/// Kernel id of the calling thread: one thread-local read after the first call.
+static inline uint32_t ctp_thread_id(void) {
+  uint32_t cached = ctp_cached_thread_id;
+  return __builtin_expect(cached != 0, 1) ? cached : ctp_load_thread_id();
+}
+
+/// The package's record of the calling thread, or null when it has none yet.
+extern _Thread_local void *_Nullable ctp_thread_record;
+
+static inline void *_Nullable ctp_get_thread_record(void) { return ctp_thread_record; }
+static inline void ctp_set_thread_record(void *_Nullable record) { ctp_thread_record = record; }
+
+/// A hint to the processor that the caller spins on a word.
+static inline void ctp_spin_hint(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// MARK: Thread attributes that the Glibc module does not show
+
+/// Names a live thread (at most 15 bytes and a terminating zero). Returns an errno.
+int ctp_thread_set_name(pthread_t thread, const char *name);
+
+/// Reads the name of a live thread. Returns an errno.
+int ctp_thread_get_name(pthread_t thread, char *buffer, size_t size);
+
+/// Fills `attributes` with what is in force for a live thread. Returns an errno.
+int ctp_thread_get_attributes(pthread_t thread, pthread_attr_t *attributes);
+
+// MARK: Descriptors
+
+/// A non-blocking, close-on-exec eventfd. Returns the descriptor or a negative errno.
+int ctp_eventfd(unsigned int initial);
+
+/// A close-on-exec epoll instance. Returns the descriptor or a negative errno.
+int ctp_epoll_create(void);
+
+/// Adds, changes or removes a descriptor. `token` comes back in the event. Returns an errno.
+int ctp_epoll_control(int epoll, int operation, int descriptor, uint32_t events, uint64_t token);
+
+/// Waits for events; a null timeout waits for ever. Returns how many, or a negative errno.
+int ctp_epoll_wait(
+    int epoll, struct epoll_event *events, int capacity, const struct timespec *_Nullable timeout);
+
+/// The token of an event (the field is a union in a packed structure).
+static inline uint64_t ctp_epoll_event_token(const struct epoll_event *event) {
+  return event->data.u64;
+}
+
+// MARK: Signals
+
+/// Installs `ctp_signal_forward` as the handler of `number`, keeping the former action in
+/// `previous`. Returns an errno.
+int ctp_signal_install(int number, struct sigaction *previous);
+
+/// Puts a former action back. Returns an errno.
+int ctp_signal_restore(int number, const struct sigaction *previous);
+
+/// Descriptors told of each signal: one list per signal number, of slots that are reused and never
+/// freed, so the handler can walk it at any moment.
+typedef struct ctp_signal_slot ctp_signal_slot;
+
+/// Has the handler of `number` add 1 to the eventfd `descriptor` on each delivery. Returns the
+/// slot, or null when memory ran out or the number is out of range.
+ctp_signal_slot *_Nullable ctp_signal_subscribe(int number, int descriptor);
+
+/// Ends a subscription. Afterwards the handler does not touch the descriptor that the slot held.
+void ctp_signal_unsubscribe(ctp_signal_slot *slot);
+
+#pragma clang assume_nonnull end
+
+#endif

@@ -1,0 +1,176 @@
+public import CThreadingPlatform
+public import Synchronization
+public import ThreadingPlatform
+
+/// A lock for short critical sections: one 32-bit word, no allocation, no system call unless a
+/// thread has to sleep or be woken.
+///
+/// A thread that finds the lock held spins for a moment and then sleeps in the kernel. The lock is
+/// not fair: a running thread may take it ahead of one that is being woken, which is what keeps it
+/// fast under contention. It is not recursive.
+///
+/// The word holds the owner's kernel thread id, so misuse is found in every build: locking again
+/// by the owner, and unlocking by anybody else, stop the program with a message.
+///
+/// Keep it as a `let` property of a class, a global, or inside such a place, and use ``Locked`` where
+/// the lock guards a value.
+///
+/// - Note: Safe to use from any thread. Everything written before ``unlock()`` happens before the
+///   next ``lock()`` returns.
+public struct FastMutex: ~Copyable, Sendable {
+  // State            | meaning                         | leaves by
+  // 0                | free                            | lock() -> owner
+  // owner            | held, nobody sleeps             | unlock() -> 0, waiter -> owner + waiters
+  // owner + waiters  | held, a thread may be sleeping  | unlock() -> 0, and wakes one
+  //
+  // Kernel thread ids are below 2^22 (see proc(5), pid_max), so the top bit is free.
+  @usableFromInline let word = Atomic<UInt32>(0)
+
+  @inlinable static var waiters: UInt32 { 1 << 31 }
+
+  /// A free lock.
+  @inlinable
+  public init() {}
+
+  /// Takes the lock, sleeping until it is free.
+  ///
+  /// - Precondition: The calling thread does not hold it. If it does, the program stops.
+  @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
+  @inlinable
+  public borrowing func lock() {
+    let me = ctp_thread_id()
+    // acquiring: pairs with the release in unlock().
+    if !word.compareExchange(expected: 0, desired: me, ordering: .acquiring).exchanged {
+      lockSlowly(me, until: .distantFuture)
+    }
+  }
+
+  /// Takes the lock if it is free at this moment.
+  ///
+  /// - Returns: Whether the calling thread now holds the lock; false also when it already did.
+  @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
+  @inlinable
+  public borrowing func tryLock() -> Bool {
+    // acquiring: pairs with the release in unlock().
+    word.compareExchange(expected: 0, desired: ctp_thread_id(), ordering: .acquiring).exchanged
+  }
+
+  /// Takes the lock, sleeping until it is free or a moment has come.
+  ///
+  /// - Returns: Whether the calling thread now holds the lock. It is tried at least once, even when
+  ///   the moment has passed.
+  /// - Precondition: The calling thread does not hold it. If it does, the program stops.
+  @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
+  public borrowing func lock(until deadline: MonotonicInstant) -> Bool {
+    tryLock() || lockSlowly(ctp_thread_id(), until: deadline)
+  }
+
+  /// Gives the lock back and wakes one thread that sleeps for it, if any.
+  ///
+  /// - Precondition: The calling thread holds the lock. If it does not, the program stops.
+  @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
+  @inlinable
+  public borrowing func unlock() {
+    let me = ctp_thread_id()
+    // releasing: the next owner's acquire makes what we wrote visible to it.
+    if !word.compareExchange(expected: me, desired: 0, ordering: .releasing).exchanged {
+      unlockSlowly(me)
+    }
+  }
+
+  /// Runs `body` with the lock held.
+  ///
+  /// - Precondition: The calling thread does not hold the lock. If it does, the program stops.
+  @inlinable
+  public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+    _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    lock()
+    defer { unlock() }
+    return try body()
+  }
+
+  /// Runs `body` with the lock held if the lock is free at this moment.
+  ///
+  /// - Returns: What `body` returned, or nil if the lock was held.
+  @inlinable
+  public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
+    _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
+    guard tryLock() else { return nil }
+    defer { unlock() }
+    return try body()
+  }
+
+  /// Whether the calling thread holds the lock. A held lock of another thread answers false.
+  @inlinable
+  public var isHeldByCurrentThread: Bool {
+    // relaxed: only the owner itself can find its own id, which it wrote.
+    word.load(ordering: .relaxed) & ~Self.waiters == ctp_thread_id()
+  }
+}
+
+extension FastMutex {
+  private static var spinLimit: Int { 100 }
+
+  @usableFromInline
+  @discardableResult
+  borrowing func lockSlowly(_ me: UInt32, until deadline: MonotonicInstant) -> Bool {
+    var seen = word.load(ordering: .relaxed)
+    if seen & ~Self.waiters == me { stopRelocking(me) }
+    var spins = 0
+    // The bit that this thread leaves in the word once it has slept: others may still be sleeping.
+    var mark: UInt32 = 0
+    while true {
+      if seen == 0 {
+        // acquiring: pairs with the release in unlock().
+        let (taken, original) = word.compareExchange(
+          expected: 0, desired: me | mark, ordering: .acquiring)
+        if taken { return true }
+        seen = original
+        continue
+      }
+      if seen & Self.waiters == 0 {
+        if spins < Self.spinLimit {
+          spins += 1
+          ctp_spin_hint()
+          seen = word.load(ordering: .relaxed)
+          continue
+        }
+        // relaxed: the bit only asks the owner for a wake; no data goes with it.
+        let (marked, original) = word.compareExchange(
+          expected: seen, desired: seen | Self.waiters, ordering: .relaxed)
+        guard marked else {
+          seen = original
+          continue
+        }
+        seen |= Self.waiters
+      }
+      if Futex.wait(word, while: seen, until: deadline) == .timedOut { return false }
+      mark = Self.waiters
+      seen = word.load(ordering: .relaxed)
+    }
+  }
+
+  @usableFromInline
+  borrowing func unlockSlowly(_ me: UInt32) {
+    let seen = word.load(ordering: .relaxed)
+    guard seen & ~Self.waiters == me else { stopForeignUnlock(seen & ~Self.waiters, me) }
+    // Held by us with the bit set: nobody else changes the word now. releasing: as in unlock().
+    word.store(0, ordering: .releasing)
+    Futex.wake(word, count: 1)
+  }
+
+  private func stopRelocking(_ me: UInt32) -> Never {
+    fatalError("FastMutex.lock: the calling thread (\(Self.describe(me))) holds the lock already")
+  }
+
+  private func stopForeignUnlock(_ owner: UInt32, _ me: UInt32) -> Never {
+    let holder = owner == 0 ? "nobody" : Self.describe(owner)
+    fatalError("FastMutex.unlock: called by \(Self.describe(me)), but held by \(holder)")
+  }
+
+  private static func describe(_ id: UInt32) -> String {
+    "thread \(id) \"\(SystemThread.name(ofThread: id) ?? "ended")\""
+  }
+}

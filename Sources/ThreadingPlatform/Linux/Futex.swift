@@ -1,0 +1,73 @@
+internal import CThreadingPlatform
+internal import Glibc
+package import Synchronization
+
+/// Sleeping on a 32-bit word, and waking those that sleep: the only code of the package that calls
+/// the kernel's `futex(2)`.
+///
+/// The word is an `Atomic<UInt32>` that is a `let` in a class, a global, or nested in such a place:
+/// it then keeps one address for its lifetime, which is what identifies it to the kernel. The
+/// standard library does not promise that borrowing an `Atomic` yields that address; a test of this
+/// package checks that it does.
+package enum Futex {
+  /// Why ``wait(_:while:until:)`` returned.
+  package enum WaitResult: Sendable {
+    /// A wake came, a signal was handled, or the word had changed: look at the word again.
+    case lookAgain
+    /// The deadline passed.
+    case timedOut
+  }
+
+  /// Sleeps while the word still holds `expected`, at most until `deadline`.
+  ///
+  /// May return early, so callers loop. Ordering: the kernel compares the word with `expected`
+  /// after it has queued the caller, so a waker that changes the word before it calls
+  /// ``wake(_:count:)`` is never missed. The call itself orders no other memory.
+  package static func wait(
+    _ word: borrowing Atomic<UInt32>, while expected: UInt32,
+    until deadline: MonotonicInstant = .distantFuture
+  ) -> WaitResult {
+    let code: CInt
+    if deadline == .distantFuture {
+      code = unsafe withAddress(of: word) { unsafe ctp_futex_wait($0, expected, nil) }
+    } else {
+      var limit = deadline.timespec
+      code = unsafe withAddress(of: word) { unsafe ctp_futex_wait($0, expected, &limit) }
+    }
+    // EAGAIN: the word changed first. EINTR: a signal was handled.
+    switch code {
+    case 0, EAGAIN, EINTR: return .lookAgain
+    case ETIMEDOUT: return .timedOut
+    default: fatalError("Futex.wait: the kernel refused the call with errno \(code)")
+    }
+  }
+
+  /// Wakes at most `count` threads that sleep on the word, oldest first.
+  ///
+  /// - Returns: how many were woken.
+  @discardableResult
+  package static func wake(_ word: borrowing Atomic<UInt32>, count: CInt) -> CInt {
+    let woken = unsafe withAddress(of: word) { unsafe ctp_futex_wake($0, count) }
+    // EFAULT: the word's memory has been returned to the system after the waker had let go of it,
+    // so nobody sleeps there. Any other refusal is a fault of ours.
+    if woken == -EFAULT { return 0 }
+    precondition(woken >= 0, "Futex.wake: the kernel refused the call with errno \(-woken)")
+    return woken
+  }
+
+  /// Wakes all threads that sleep on the word.
+  @discardableResult
+  package static func wakeAll(_ word: borrowing Atomic<UInt32>) -> CInt {
+    wake(word, count: .max)
+  }
+
+  // SAFETY: Atomic<UInt32> stores its value in place, with UInt32's size and alignment, so the
+  // address of the one is the address of the other. The pointer is only used inside `body`.
+  private static func withAddress<Result>(
+    of word: borrowing Atomic<UInt32>, _ body: (UnsafePointer<UInt32>) -> Result
+  ) -> Result {
+    unsafe withUnsafePointer(to: word) {
+      unsafe body(UnsafeRawPointer($0).assumingMemoryBound(to: UInt32.self))
+    }
+  }
+}

@@ -1,0 +1,199 @@
+internal import CThreadingPlatform
+internal import Glibc
+
+/// A kernel thread made by this package: the only code that calls `pthread_create`, `pthread_join`
+/// and `pthread_detach`.
+///
+/// This is the bare handle: the caller sees to it that exactly one of ``join()`` and ``detach()``
+/// is called, once.
+package struct SystemThread: @unchecked Sendable {
+  // SAFETY of @unchecked: a pthread_t is a number or pointer that any thread may use until the
+  // thread is joined or detached, which the callers of this type keep to.
+  private let handle: pthread_t
+
+  private init(handle: pthread_t) {
+    self.handle = handle
+  }
+
+  /// What `pthread_create` is told.
+  package struct Attributes: Sendable {
+    /// Stack size in bytes, guard included; nil takes the process's default. Already checked and
+    /// rounded by the caller.
+    package var stackSize: Int?
+
+    package var isDetached: Bool
+
+    package init(stackSize: Int? = nil, isDetached: Bool = false) {
+      self.stackSize = stackSize
+      self.isDetached = isDetached
+    }
+  }
+
+  /// Starts a thread that runs `body`.
+  ///
+  /// - Throws: what `pthread_create` refuses: EAGAIN when the system is out of threads or memory.
+  ///   `body` has then been released without being called.
+  package static func start(
+    _ attributes: Attributes, body: @escaping @Sendable () -> Void
+  ) throws(ThreadingError) -> SystemThread {
+    var native = pthread_attr_t()
+    var code = unsafe pthread_attr_init(&native)
+    guard code == 0 else { throw .refused("pthread_attr_init", code) }
+    defer { _ = unsafe pthread_attr_destroy(&native) }
+    if attributes.isDetached {
+      code = unsafe pthread_attr_setdetachstate(&native, CInt(PTHREAD_CREATE_DETACHED))
+      guard code == 0 else { throw .refused("pthread_attr_setdetachstate", code) }
+    }
+    if let size = attributes.stackSize {
+      code = unsafe pthread_attr_setstacksize(&native, size)
+      guard code == 0 else {
+        throw ThreadingError(
+          call: "pthread_attr_setstacksize", code: code,
+          message: "a stack of \(size) bytes is below the minimum of \(minimumStackSize) bytes")
+      }
+    }
+    let context = unsafe Unmanaged.passRetained(StartContext(body: body))
+    var handle = pthread_t()
+    code = unsafe pthread_create(&handle, &native, systemThreadEntry, context.toOpaque())
+    guard code == 0 else {
+      unsafe context.release()
+      let stack = attributes.stackSize.map { "a stack of \($0) bytes" } ?? "the default stack size"
+      throw ThreadingError(
+        call: "pthread_create", code: code,
+        message: "the system refused another thread with \(stack): "
+          + "it is out of memory or at its limit of threads")
+    }
+    return SystemThread(handle: handle)
+  }
+
+  /// Waits for the thread's end: its thread-local destructors have run, its stack is free.
+  ///
+  /// - Precondition: the thread is joinable, was not joined or detached before, and is not the
+  ///   calling one.
+  package func join() {
+    let code = pthread_join(handle, nil)
+    precondition(code == 0, "SystemThread.join: pthread_join failed with errno \(code)")
+  }
+
+  /// Has the system free the thread by itself when it ends.
+  ///
+  /// - Precondition: the thread is joinable and was not joined or detached before.
+  package func detach() {
+    let code = pthread_detach(handle)
+    precondition(code == 0, "SystemThread.detach: pthread_detach failed with errno \(code)")
+  }
+}
+
+/// What a new thread is handed: its body, released before the thread's local destructors run.
+private final class StartContext: Sendable {
+  let body: @Sendable () -> Void
+
+  init(body: @escaping @Sendable () -> Void) {
+    self.body = body
+  }
+}
+
+/// The entry point of every thread. A named function: a closure literal given to `pthread_create`
+/// may be inferred to belong to the main actor and stop the process on the new thread.
+private func systemThreadEntry(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  guard let argument = unsafe argument else { return nil }
+  runAndRelease(unsafe Unmanaged<StartContext>.fromOpaque(argument).takeRetainedValue())
+  return nil
+}
+
+/// Not inlined, so that the context and the body's captures are gone when it returns.
+@inline(never)
+private func runAndRelease(_ context: consuming StartContext) {
+  context.body()
+}
+
+// MARK: - The calling thread and the system's limits
+
+extension SystemThread {
+  /// Kernel id of the calling thread (`gettid(2)`); cached, so one thread-local read.
+  package static var currentID: UInt32 { ctp_thread_id() }
+
+  /// Kernel id of the process, which is also that of its main thread.
+  package static var processID: UInt32 { UInt32(bitPattern: getpid()) }
+
+  /// The smallest stack that the system accepts, in bytes: a value of the running system, since it
+  /// grows with the processor's register state.
+  package static var minimumStackSize: Int {
+    let answer = sysconf(CInt(_SC_THREAD_STACK_MIN))
+    return answer > 0 ? answer : 16_384
+  }
+
+  /// Bytes in a page of memory.
+  package static var pageSize: Int { sysconf(CInt(_SC_PAGESIZE)) }
+
+  /// Bytes that the kernel keeps of a thread's name, without the terminating zero.
+  package static let nameLimit = 15
+
+  /// Gives the calling thread a name in the system's listings.
+  ///
+  /// - Parameter name: at most ``nameLimit`` bytes of UTF-8.
+  /// - Throws: ERANGE for a longer name.
+  package static func setCurrentName(_ name: String) throws(ThreadingError) {
+    let code = unsafe ctp_thread_set_name(pthread_self(), name)
+    guard code == 0 else {
+      throw ThreadingError(
+        call: "pthread_setname_np", code: code,
+        message: "the name \"\(name)\" has \(name.utf8.count) bytes; at most \(nameLimit) are kept")
+    }
+  }
+
+  /// The name under which the system lists a thread of this process, by kernel id; nil when there
+  /// is no such thread now.
+  package static func name(ofThread id: UInt32) -> String? {
+    guard let file = unsafe fopen("/proc/self/task/\(id)/comm", "re") else { return nil }
+    defer { _ = unsafe fclose(file) }
+    var buffer = [CChar](repeating: 0, count: 64)
+    guard unsafe fgets(&buffer, CInt(buffer.count), file) != nil else { return nil }
+    let bytes = buffer.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Where the calling thread's stack lies.
+  package struct StackBounds: Sendable {
+    /// Lowest usable address.
+    package let lowest: UInt
+    /// Bytes from there to the highest address.
+    package let size: Int
+    /// Bytes of the guard, included in the size asked for at the start.
+    package let guardSize: Int
+  }
+
+  /// The bounds of the calling thread's stack, as the system has them.
+  package static func currentStack() throws(ThreadingError) -> StackBounds {
+    var native = pthread_attr_t()
+    let code = unsafe ctp_thread_get_attributes(pthread_self(), &native)
+    guard code == 0 else { throw .refused("pthread_getattr_np", code) }
+    defer { _ = unsafe pthread_attr_destroy(&native) }
+    var address: UnsafeMutableRawPointer?
+    var size = 0
+    var guardSize = 0
+    _ = unsafe pthread_attr_getstack(&native, &address, &size)
+    _ = unsafe pthread_attr_getguardsize(&native, &guardSize)
+    return StackBounds(
+      lowest: UInt(bitPattern: address), size: size, guardSize: guardSize)
+  }
+
+  /// Lets other threads run.
+  package static func yield() {
+    _ = sched_yield()
+  }
+
+  /// Sleeps until a moment, whatever signals are handled meanwhile.
+  package static func sleep(until deadline: MonotonicInstant) {
+    var limit = deadline.timespec
+    while unsafe ctp_sleep_until(&limit) == EINTR {}
+  }
+}
+
+extension ThreadingError {
+  /// An error of a call whose `errno` says all there is to say.
+  package static func refused(_ call: String, _ code: CInt) -> ThreadingError {
+    let text = unsafe String(cString: strerror(code))
+    return ThreadingError(call: call, code: code, message: text)
+  }
+}

@@ -1,0 +1,56 @@
+internal import CThreadingPlatform
+internal import Glibc
+
+/// One object per thread, whoever started the thread: the place from which everything else that is
+/// per thread hangs.
+///
+/// Reading it is a thread-local load. The object is released by a destructor of the thread, before
+/// a join of the thread returns. One `pthread` key serves the whole package.
+package enum ThreadRecordSlot {
+  /// The calling thread's object, or nil when none was stored.
+  @inline(__always)
+  package static var current: AnyObject? {
+    guard let record = unsafe ctp_get_thread_record() else { return nil }
+    return unsafe Unmanaged<AnyObject>.fromOpaque(record).takeUnretainedValue()
+  }
+
+  /// Stores the calling thread's object and retains it until the thread ends.
+  ///
+  /// `atExit` of the slot's owner is called on the ending thread while the object can still be
+  /// read; a record that is stored anew by that call is treated the same way.
+  ///
+  /// - Precondition: the slot is empty.
+  package static func install(_ record: any ThreadRecordObject) {
+    unsafe precondition(
+      ctp_get_thread_record() == nil, "ThreadRecordSlot.install: the thread has a record already")
+    let retained = unsafe Unmanaged<AnyObject>.passRetained(record).toOpaque()
+    let code = unsafe pthread_setspecific(destructorKey, retained)
+    precondition(code == 0, "ThreadRecordSlot.install: pthread_setspecific failed, errno \(code)")
+    unsafe ctp_set_thread_record(retained)
+  }
+
+  private static let destructorKey: pthread_key_t = {
+    var key = pthread_key_t()
+    let code = unsafe pthread_key_create(&key, threadRecordDestructor)
+    precondition(code == 0, "ThreadRecordSlot: pthread_key_create failed, errno \(code)")
+    return key
+  }()
+}
+
+/// An object that ``ThreadRecordSlot`` can hold.
+package protocol ThreadRecordObject: AnyObject {
+  /// Called on the ending thread, with the object still in the slot.
+  func threadWillEnd()
+}
+
+private func threadRecordDestructor(_ value: UnsafeMutableRawPointer?) {
+  guard let value = unsafe value else { return }
+  let owner = unsafe Unmanaged<AnyObject>.fromOpaque(value)
+  if let record = unsafe owner.takeUnretainedValue() as? any ThreadRecordObject {
+    record.threadWillEnd()
+  }
+  // Emptied before the release: what the object's deinit runs may install a new record, which the
+  // system's next round of destructors brings here again.
+  ctp_set_thread_record(nil)
+  unsafe owner.release()
+}
