@@ -1,7 +1,11 @@
-import Threading
+import Glibc
+import ThreadingPlatform
 
+/// The executable: everything but the exit is in ``Program``, so that tests can run it.
 @main
-struct Benchmarks {
+struct Main {
   static func main() {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    exit(Program(catalogue: Catalogue.all, console: .standard).run(arguments).rawValue)
   }
 }

@@ -1,0 +1,14 @@
+/// The text of `--list`.
+enum Listing {
+  /// One line for each workload: its name, threads, implementations and what one item is.
+  static func text(of workloads: [Workload]) -> String {
+    AlignedTable.text(
+      header: ["workload", "threads", "implementations", "one item"],
+      rows: workloads.map { workload in
+        [
+          workload.name, String(workload.threads),
+          workload.implementations.map(\.name).joined(separator: ","), workload.item,
+        ]
+      }, leftColumns: 4)
+  }
+}

@@ -1,0 +1,103 @@
+import Glibc
+
+/// A `pthread_mutex_t` in memory of its own, which keeps its address.
+// SAFETY of @safe and @unchecked: the pointer is valid from init to deinit, and a mutex is made to
+// be used from many threads.
+@safe
+final class PthreadMutex: @unchecked Sendable {
+  fileprivate let mutex: UnsafeMutablePointer<pthread_mutex_t>
+
+  init() {
+    unsafe mutex = .allocate(capacity: 1)
+    let code = unsafe pthread_mutex_init(mutex, nil)
+    precondition(code == 0, "pthread_mutex_init: errno \(code)")
+  }
+
+  deinit {
+    _ = unsafe pthread_mutex_destroy(mutex)
+    unsafe mutex.deallocate()
+  }
+
+  @inline(__always)
+  func lock() { _ = unsafe pthread_mutex_lock(mutex) }
+
+  @inline(__always)
+  func unlock() { _ = unsafe pthread_mutex_unlock(mutex) }
+}
+
+/// A `pthread_cond_t` in memory of its own.
+// SAFETY of @safe and @unchecked: as for PthreadMutex.
+@safe
+final class PthreadCondition: @unchecked Sendable {
+  private let condition: UnsafeMutablePointer<pthread_cond_t>
+
+  init() {
+    unsafe condition = .allocate(capacity: 1)
+    let code = unsafe pthread_cond_init(condition, nil)
+    precondition(code == 0, "pthread_cond_init: errno \(code)")
+  }
+
+  deinit {
+    _ = unsafe pthread_cond_destroy(condition)
+    unsafe condition.deallocate()
+  }
+
+  @inline(__always)
+  func wait(_ mutex: PthreadMutex) { _ = unsafe pthread_cond_wait(condition, mutex.mutex) }
+
+  @inline(__always)
+  func signal() { _ = unsafe pthread_cond_signal(condition) }
+}
+
+/// A `sem_t` in memory of its own.
+// SAFETY of @safe and @unchecked: as for PthreadMutex.
+@safe
+final class PosixSemaphoreRival: @unchecked Sendable {
+  private let semaphore: UnsafeMutablePointer<sem_t>
+
+  init(value: UInt32) {
+    unsafe semaphore = .allocate(capacity: 1)
+    let code = unsafe sem_init(semaphore, 0, value)
+    precondition(code == 0, "sem_init: errno \(errno)")
+  }
+
+  deinit {
+    _ = unsafe sem_destroy(semaphore)
+    unsafe semaphore.deallocate()
+  }
+
+  @inline(__always)
+  func wait() {
+    while unsafe sem_wait(semaphore) != 0 {}
+  }
+
+  @inline(__always)
+  func signal() { _ = unsafe sem_post(semaphore) }
+}
+
+/// A pipe: a byte in it is a signal.
+final class Pipe: Sendable {
+  private let reader: CInt
+  private let writer: CInt
+
+  init() throws(WrongResult) {
+    var ends: [CInt] = [-1, -1]
+    guard unsafe pipe(&ends) == 0 else { throw WrongResult("pipe: errno \(errno)") }
+    (reader, writer) = (ends[0], ends[1])
+  }
+
+  deinit {
+    close(reader)
+    close(writer)
+  }
+
+  func wait() {
+    var byte: UInt8 = 0
+    while unsafe read(reader, &byte, 1) != 1 {}
+  }
+
+  func signal() {
+    var byte: UInt8 = 1
+    while unsafe write(writer, &byte, 1) != 1 {}
+  }
+}

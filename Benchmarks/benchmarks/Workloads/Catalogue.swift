@@ -1,0 +1,5 @@
+/// All workloads, lowest layer first.
+enum Catalogue {
+  static let all: [Workload] =
+    PlatformWorkloads.all + LockWorkloads.all
+}

@@ -1,0 +1,60 @@
+import Dispatch
+import Foundation
+import Synchronization
+import Threading
+
+/// A lock in a class of its own, the form in which all are compared.
+protocol LockUnderTest: AnyObject, Sendable {
+  init()
+  func withLock(_ body: () -> Void)
+}
+
+final class OurLock: LockUnderTest {
+  private let lock = FastMutex()
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) { lock.withLock(body) }
+}
+
+final class FoundationLock: LockUnderTest {
+  private let lock = NSLock()
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) {
+    lock.lock()
+    body()
+    lock.unlock()
+  }
+}
+
+final class SynchronizationLock: LockUnderTest {
+  private let lock = Mutex<Void>(())
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) { lock.withLock { _ in body() } }
+}
+
+final class PthreadLock: LockUnderTest {
+  private let lock = PthreadMutex()
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) {
+    lock.lock()
+    body()
+    lock.unlock()
+  }
+}
+
+/// The least that any lock does: one atomic step to take it and one to give it back. It excludes
+/// nobody who does not spin, so it stands only where no other thread comes.
+final class TwoAtomicSteps: LockUnderTest {
+  private let word = Atomic<UInt32>(0)
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) {
+    // acquiring and releasing: as a lock has them.
+    if word.exchange(1, ordering: .acquiring) == 1 { preconditionFailure("TwoAtomicSteps: taken") }
+    body()
+    _ = word.exchange(0, ordering: .releasing)
+  }
+}

@@ -1,0 +1,155 @@
+import Dispatch
+import Foundation
+import Synchronization
+import Threading
+
+/// Locks, conditions and semaphores.
+enum LockWorkloads {
+  static let all =
+    [uncontended, valueUncontended] + [2, 4, 8].map(contended)
+    + [
+      idleSignal,
+      conditionPingPong("condition/ping-pong", on: .ownProcessors),
+      conditionPingPong("condition/ping-pong-one-core", on: .oneProcessor),
+    ]
+
+  private static let uncontended = Workload(
+    "lock/uncontended", item: "take and give back a lock that nobody else wants", threads: 1,
+    [
+      .ours { try uncontendedBatch(OurLock(), $0) },
+      Implementation("foundation") { try uncontendedBatch(FoundationLock(), $0) },
+      Implementation("synchronization") { try uncontendedBatch(SynchronizationLock(), $0) },
+      Implementation("pthread") { try uncontendedBatch(PthreadLock(), $0) },
+      Implementation("kernel") { try uncontendedBatch(TwoAtomicSteps(), $0) },
+    ])
+
+  @inline(__always)
+  private static func uncontendedBatch<Lock: LockUnderTest>(
+    _ lock: Lock, _ items: Int
+  ) throws -> Int64 {
+    let tally = Tally()
+    let stopwatch = Stopwatch()
+    for _ in 0..<items { lock.withLock { tally.increment() } }
+    let nanoseconds = stopwatch.nanoseconds
+    try WrongResult.unless("the count under the lock", tally.value, is: items)
+    return nanoseconds
+  }
+
+  private static func contended(_ threads: Int) -> Workload {
+    Workload(
+      "lock/contended-\(threads)", item: "take the lock for 20 ns, do 50 ns without it",
+      threads: threads,
+      [
+        .ours { try contendedBatch(OurLock(), threads, $0) },
+        Implementation("foundation") { try contendedBatch(FoundationLock(), threads, $0) },
+        Implementation("synchronization") {
+          try contendedBatch(SynchronizationLock(), threads, $0)
+        },
+        Implementation("pthread") { try contendedBatch(PthreadLock(), threads, $0) },
+      ])
+  }
+
+  /// Threads that count to `items` between them. They stop at the shared count, not at a share
+  /// each, so that no thread is left alone at the end by a lock that favours the others.
+  @inline(__always)
+  private static func contendedBatch<Lock: LockUnderTest>(
+    _ lock: Lock, _ threads: Int, _ items: Int
+  ) throws -> Int64 {
+    let shared = Tally()
+    let own = (0..<threads).map { _ in Tally() }
+    let nanoseconds = try Team.run(threads) { index in
+      var state = UInt64(index + 1)
+      var turns = 0
+      while true {
+        var mayGoOn = false
+        lock.withLock {
+          guard shared.value < items else { return }
+          shared.increment()
+          state = Work.steps(Work.stepsInside, from: state)
+          mayGoOn = true
+        }
+        guard mayGoOn else { break }
+        turns += 1
+        state = Work.steps(Work.stepsOutside, from: state)
+      }
+      Sink.swallow(state)
+      own[index].value = turns
+    }
+    try WrongResult.unless("the shared count", shared.value, is: items)
+    try WrongResult.unless("the sum of all turns", own.map(\.value).reduce(0, +), is: items)
+    return nanoseconds
+  }
+
+  private static let valueUncontended = Workload(
+    "lock/value", item: "add 1 to a value that its lock holds", threads: 1,
+    [
+      .ours { items in
+        let locked = Locked(0)
+        let stopwatch = Stopwatch()
+        for _ in 0..<items { locked.withLock { $0 &+= 1 } }
+        let nanoseconds = stopwatch.nanoseconds
+        try WrongResult.unless("the value", locked.withLock { $0 }, is: items)
+        return nanoseconds
+      },
+      Implementation("synchronization") { items in
+        let mutex = MutexBox()
+        let stopwatch = Stopwatch()
+        for _ in 0..<items { mutex.increment() }
+        let nanoseconds = stopwatch.nanoseconds
+        try WrongResult.unless("the value", mutex.value, is: items)
+        return nanoseconds
+      },
+    ])
+
+  private static let idleSignal = Workload(
+    "condition/idle-signal", item: "signal a condition that nobody waits for", threads: 1,
+    [
+      .ours { items in
+        let condition = ConditionBox()
+        let stopwatch = Stopwatch()
+        for _ in 0..<items { condition.signal() }
+        return stopwatch.nanoseconds
+      },
+      Implementation("foundation") { items in
+        let condition = NSCondition()
+        let stopwatch = Stopwatch()
+        for _ in 0..<items { condition.signal() }
+        return stopwatch.nanoseconds
+      },
+      Implementation("pthread") { items in
+        let condition = PthreadCondition()
+        let stopwatch = Stopwatch()
+        for _ in 0..<items { condition.signal() }
+        return stopwatch.nanoseconds
+      },
+    ])
+
+  private static func conditionPingPong(_ name: String, on processors: Team.Placement) -> Workload {
+    Workload(
+      name, item: "one round trip between two threads", threads: 2,
+      [
+        .ours(PingPong.batch(on: processors) { OurConditionSignal() }),
+        Implementation(
+          "foundation", PingPong.batch(on: processors) { FoundationConditionSignal() }),
+        Implementation("pthread", PingPong.batch(on: processors) { PthreadConditionSignal() }),
+        Implementation("kernel", PingPong.batch(on: processors) { FutexSignal() }),
+      ])
+  }
+}
+
+/// The standard library's lock with its value, in a class so that it has an address.
+private final class MutexBox: Sendable {
+  private let mutex = Mutex(0)
+
+  @inline(__always)
+  func increment() { mutex.withLock { $0 &+= 1 } }
+
+  var value: Int { mutex.withLock { $0 } }
+}
+
+private final class ConditionBox: Sendable {
+  private let condition = ConditionVariable()
+
+  @inline(__always)
+  func signal() { condition.signal() }
+}

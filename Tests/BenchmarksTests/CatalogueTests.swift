@@ -1,0 +1,55 @@
+import Glibc
+import Testing
+
+@testable import benchmarks
+
+/// Whether the process runs under the thread sanitizer. It does not see the order that Dispatch,
+/// Foundation and the standard library's lock make, and reports their users.
+private let underThreadSanitizer = unsafe dlsym(nil, "__tsan_init") != nil
+
+@Suite("Catalogue")
+struct CatalogueTests {
+  @Test("names are area/what, and each is there once")
+  func names() {
+    let names = Catalogue.all.map(\.name)
+    #expect(Set(names).count == names.count)
+    for name in names {
+      #expect(name.wholeMatch(of: /[a-z]+\/[a-z0-9-]+/) != nil, "\(name)")
+    }
+  }
+
+  @Test("each workload has ours first, and every implementation once, with a rival")
+  func implementations() {
+    for workload in Catalogue.all {
+      let names = workload.implementations.map(\.name)
+      #expect(names.first == Implementation.oursName, "\(workload.name)")
+      #expect(Set(names).count == names.count, "\(workload.name)")
+      #expect(names.count >= 2, "\(workload.name)")
+    }
+  }
+
+  struct Case: Sendable, CustomTestStringConvertible {
+    let workload: Workload
+    let implementation: Implementation
+
+    var testDescription: String { "\(workload.name), \(implementation.name)" }
+  }
+
+  static let cases = Catalogue.all.flatMap { workload in
+    workload.implementations
+      .filter { !underThreadSanitizer || $0.name == Implementation.oursName }
+      .map { Case(workload: workload, implementation: $0) }
+  }
+
+  @Test(
+    "every implementation gives the right result in a small batch",
+    .timeLimit(.minutes(1)), arguments: cases)
+  func smoke(_ one: Case) throws {
+    let items =
+      switch one.workload.size {
+      case .calibrated: 20
+      case .fixed(let count): min(count, Plan.smoke.largestRound)
+      }
+    #expect(try one.implementation.batch(items) >= 0)
+  }
+}

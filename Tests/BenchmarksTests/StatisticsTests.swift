@@ -1,0 +1,49 @@
+import Testing
+
+@testable import benchmarks
+
+@Suite("Statistics")
+struct StatisticsTests {
+  @Test("the median is the middle sample, or between the two in the middle")
+  func median() {
+    #expect(Statistics(of: [3, 1, 2]).median == 2)
+    #expect(Statistics(of: [4, 1, 3, 2]).median == 2.5)
+    #expect(Statistics(of: [7]).median == 7)
+  }
+
+  @Test("the minimum is the smallest sample, wherever it stands")
+  func minimum() {
+    #expect(Statistics(of: [5, 9, 2, 8]).minimum == 2)
+  }
+
+  @Test("the 99th percentile of 1 to 200 is 198, of 1 to 100 is 99, of fewer the largest")
+  func percentile() {
+    #expect(Statistics(of: (1...200).map(Double.init).shuffled()).percentile99 == 198)
+    #expect(Statistics(of: (1...101).map(Double.init).shuffled()).percentile99 == 100)
+    #expect(Statistics(of: (1...100).map(Double.init).shuffled()).percentile99 == 99)
+    #expect(Statistics(of: (1...99).map(Double.init).shuffled()).percentile99 == 99)
+    #expect(Statistics(of: (1...15).map(Double.init).shuffled()).percentile99 == 15)
+    #expect(Statistics(of: [6]).percentile99 == 6)
+  }
+}
+
+@Suite("Interleaving")
+struct InterleavingTests {
+  @Test("every round has each implementation once", arguments: 1...6)
+  func complete(count: Int) {
+    for round in 0..<20 {
+      #expect(
+        Interleaving.order(ofRound: round, implementations: count).sorted() == Array(0..<count))
+    }
+  }
+
+  @Test("over as many rounds as implementations, each stands once at each place", arguments: 1...6)
+  func fair(count: Int) {
+    for place in 0..<count {
+      let inPlace = (0..<count).map {
+        Interleaving.order(ofRound: $0, implementations: count)[place]
+      }
+      #expect(Set(inPlace).count == count)
+    }
+  }
+}
