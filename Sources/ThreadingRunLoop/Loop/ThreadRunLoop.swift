@@ -1,0 +1,162 @@
+internal import Synchronization
+internal import ThreadingPlatform
+internal import ThreadingThreads
+
+/// The place where a thread waits for things to do: blocks that other threads hand it, timers,
+/// descriptors that become ready, signals.
+///
+/// Each thread has one loop, made when it is first asked for and gone with the thread. The thread
+/// runs it; any thread may post to it, add to it and stop it, and whatever it is told wakes it if
+/// it sleeps.
+///
+/// ```swift
+/// let loop = ThreadRunLoop.current
+/// try loop.add(ThreadTimer(after: .seconds(1)) { _ in print("a second has passed") })
+/// loop.run()  // returns when the timer has fired: nothing is left to wait for
+/// ```
+///
+/// A run makes passes until it has a reason to end. One pass does, in this order:
+///
+/// | step | what is done |
+/// |---|---|
+/// | 1 | run the blocks that were posted before this step |
+/// | 2 | sleep until something is to do, unless there is already, or nothing to wait for |
+/// | 3 | call the timers that are due |
+/// | 4 | serve the descriptors that are ready |
+/// | 5 | run the blocks that were posted meanwhile |
+/// | 6 | end, if there is reason to: in this order, ``ExitReason/stopped``, ``ExitReason/flagSet``, ``ExitReason/handledSource``, ``ExitReason/finished``, ``ExitReason/timedOut`` |
+///
+/// What a step's own calls add is left for the next pass, and a step runs at most 256 blocks, so a
+/// block that posts itself again, or a timer with an interval of zero, does not hold up the others.
+///
+/// A loop without descriptors and signals sleeps on a word in memory and owns nothing of the
+/// system's, so making, running and posting cannot fail; what can throws.
+public final class ThreadRunLoop: @unchecked Sendable {
+  /// The kernel's id of the loop's thread.
+  public let threadID: UInt32
+
+  let wakeWord = WakeWord()
+  let inbox = Inbox()
+  let items = LoopItems()
+  let stopRequested = Atomic<Bool>(false)
+  /// The modes of the common set, as bits.
+  let commonModes = Atomic<UInt64>(ModeSet.default.bits)
+
+  private let wakeCount = Atomic<Int>(0)
+
+  // SAFETY of @unchecked: the variables below are touched by the loop's thread alone; each method
+  // that touches them either checks that or, as close(), is only called there.
+
+  /// Blocks taken from the inbox, in order.
+  var pending = PostedBlockQueue()
+  /// Blocks for other modes than those that ran since they came.
+  var deferred = PostedBlockQueue()
+  /// Whether the deferred blocks have to be looked at again: the modes may have changed.
+  var deferredIsStale = false
+  /// The innermost run.
+  var frame: Frame?
+
+  private init(threadID: UInt32) {
+    self.threadID = threadID
+    items.open(self)
+  }
+
+  /// The loop of the calling thread. Made by the first call; costs little more than a thread-local
+  /// read afterwards.
+  public static var current: ThreadRunLoop {
+    let thread = ThreadHandle.current
+    if let loop = thread.runLoop { return unsafe unsafeDowncast(loop, to: ThreadRunLoop.self) }
+    let id = SystemThread.currentID
+    let loop = id == SystemThread.processID ? main : ThreadRunLoop(threadID: id)
+    thread.runLoop = loop
+    thread.atEnd { loop.close() }
+    return loop
+  }
+
+  /// The loop of the process's first thread. Can be posted to from any thread at any time; serves
+  /// what was posted once the main thread runs it.
+  public static let main = ThreadRunLoop(threadID: SystemThread.processID)
+
+  /// Whether this is the loop of the calling thread.
+  public var isCurrent: Bool { threadID == SystemThread.currentID && !hasEnded }
+
+  /// Whether the loop's thread has ended, so that whatever is posted or added is refused.
+  public var hasEnded: Bool { inbox.isClosed }
+
+  /// The mode of the innermost run in progress; nil when the loop does not run.
+  ///
+  /// - Precondition: The calling thread is the loop's. On another one the program stops.
+  public var currentMode: Mode? {
+    requireOwner("currentMode")
+    return frame?.mode
+  }
+
+  /// Adds a mode to the loop's common set: what was or will be added for ``ModeSet/common`` is
+  /// served in that mode, too.
+  public func addCommonMode(_ mode: Mode) {
+    // relaxed: notify() hands it over.
+    commonModes.bitwiseOr(ModeSet.bit(mode), ordering: .relaxed)
+    notify()
+  }
+
+  /// Ends a run: the innermost one in progress, or if the loop does not run, the next one as soon
+  /// as it has looked once at what there is to do.
+  ///
+  /// What the calling thread posted before is still run. Several calls that the loop has not
+  /// noticed yet end one run together. To end a particular run, have it run until an ``ExitFlag``.
+  ///
+  /// - Note: Safe to call from any thread. What was written before happens before the run returns.
+  public func stop() {
+    // releasing: pairs with the acquire in the loop's look at it.
+    stopRequested.store(true, ordering: .releasing)
+    notify()
+  }
+
+  /// Makes a sleeping loop go through one pass, for what it cannot notice by itself.
+  public func wakeUp() { notify() }
+
+  // MARK: -
+
+  /// Whether the loop sleeps, or is about to. For tests.
+  package var isAsleep: Bool { wakeWord.isAsleep }
+
+  /// How many times a sleeping loop was woken, by a system call each.
+  package var wakeCalls: Int { wakeCount.load(ordering: .relaxed) }
+
+  /// Makes the loop look around before it sleeps again, and wakes it if it does.
+  func notify() { wake(wakeWord.notify()) }
+
+  func wake(_ sleeper: WakeWord.Sleeper) {
+    switch sleeper {
+    case .none: return
+    case .onFutex, .inPoll: wakeWord.wakeFromFutex()
+    }
+    // relaxed: a count.
+    wakeCount.wrappingAdd(1, ordering: .relaxed)
+  }
+
+  func requireOwner(_ method: StaticString) {
+    if threadID != SystemThread.currentID { stopForeignCall(method) }
+  }
+
+  private func stopForeignCall(_ method: StaticString) -> Never {
+    func describe(_ id: UInt32) -> String {
+      "thread \(id) \"\(SystemThread.name(ofThread: id) ?? "ended")\""
+    }
+    fatalError(
+      "ThreadRunLoop.\(method): called on \(describe(SystemThread.currentID)) for the loop of "
+        + "\(describe(threadID)); only a loop's own thread may")
+  }
+
+  /// The thread ends: refuses what comes, fails those who wait, lets go of everything.
+  private func close() {
+    unsafe pending.append(newestFirst: inbox.close())
+    pending.prepend(&deferred)
+    while let block = unsafe pending.popFirst() {
+      let contents = unsafe block.move()
+      unsafe block.deallocate()
+      unsafe contents.ticket?.abandoned()
+    }
+    items.close()
+  }
+}

@@ -1,0 +1,76 @@
+/// A block that was posted to a loop: one allocation, made by the poster and freed by the loop.
+@unsafe
+struct PostedBlock {
+  /// The block posted before this one while in the inbox, after it once in a queue.
+  var next: UnsafeMutablePointer<PostedBlock>?
+  let modes: UInt64
+  let body: @Sendable () -> Void
+  /// Told when the block has run or never will.
+  let ticket: (any PostedBlockTicket)?
+}
+
+/// What follows the fate of a posted block.
+protocol PostedBlockTicket: AnyObject, Sendable {
+  /// The loop's thread has ended: the block will not run.
+  func abandoned()
+}
+
+/// Blocks in the order in which they were posted. Used by the loop's thread alone.
+@safe
+struct PostedBlockQueue {
+  // SAFETY of @safe: each pointer is to a block that is in this queue alone, thus alive.
+  private var first: UnsafeMutablePointer<PostedBlock>?
+  private var last: UnsafeMutablePointer<PostedBlock>?
+
+  init() {}
+
+  var isEmpty: Bool { unsafe first == nil }
+
+  /// Adds a block at the end.
+  mutating func append(_ block: UnsafeMutablePointer<PostedBlock>) {
+    unsafe block.pointee.next = nil
+    if let last = unsafe last {
+      unsafe last.pointee.next = block
+    } else {
+      unsafe first = block
+    }
+    unsafe last = block
+  }
+
+  /// Adds a chain in which each block points to the one posted before it.
+  mutating func append(newestFirst chain: UnsafeMutablePointer<PostedBlock>?) {
+    guard let newest = unsafe chain else { return }
+    var next: UnsafeMutablePointer<PostedBlock>?
+    var block = unsafe newest
+    while true {
+      let before = unsafe block.pointee.next
+      unsafe block.pointee.next = unsafe next
+      unsafe next = unsafe block
+      guard let before = unsafe before else { break }
+      unsafe block = unsafe before
+    }
+    if let last = unsafe last {
+      unsafe last.pointee.next = block
+    } else {
+      unsafe first = unsafe block
+    }
+    unsafe last = unsafe newest
+  }
+
+  /// Adds the blocks of another queue in front of these.
+  mutating func prepend(_ other: inout PostedBlockQueue) {
+    guard let tail = unsafe other.last else { return }
+    unsafe tail.pointee.next = first
+    if unsafe first == nil { unsafe last = tail }
+    unsafe first = other.first
+    other = PostedBlockQueue()
+  }
+
+  /// Takes the oldest block out; the caller owns it.
+  mutating func popFirst() -> UnsafeMutablePointer<PostedBlock>? {
+    guard let block = unsafe first else { return nil }
+    unsafe first = block.pointee.next
+    if unsafe first == nil { unsafe last = nil }
+    return unsafe block
+  }
+}

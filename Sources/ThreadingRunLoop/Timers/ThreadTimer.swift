@@ -1,0 +1,214 @@
+internal import Glibc
+internal import Synchronization
+public import ThreadingPlatform
+
+/// Calls a closure on a loop's thread at a moment, once or again and again.
+///
+/// ```swift
+/// let timer = try ThreadTimer(every: .milliseconds(20)) { firing in
+///   step()
+///   if done { firing.timer.cancel() }
+/// }
+/// try ThreadRunLoop.current.add(timer)
+/// ```
+///
+/// A timer never fires early. A repeating one keeps to its grid of moments (first + n x interval)
+/// however long its closure takes, so it does not drift; moments that have passed meanwhile are
+/// skipped, and the next call is told how many.
+///
+/// A timer belongs to the one loop that it was added to. The loop holds it until it is done:
+/// fired (one-shot), cancelled, or the loop's thread has ended. Its closure is released then, even
+/// if the timer itself is still held. A timer that was never added and is let go is simply gone.
+///
+/// - Note: Safe to use from any thread. The closure is called on the loop's thread.
+public final class ThreadTimer: @unchecked Sendable {
+  /// One call of a timer's closure.
+  public struct Firing: Sendable {
+    /// The timer that fired.
+    public let timer: ThreadTimer
+    /// The moment for which the call was scheduled, on the timer's grid.
+    public let scheduled: MonotonicInstant
+    /// How many moments of the grid after ``scheduled`` have passed already, and are skipped.
+    public let missed: Int
+  }
+
+  /// What a timer calls.
+  public typealias Body = @Sendable (Firing) -> Void
+
+  /// The time between two firings; nil for a timer that fires once.
+  public let interval: Duration?
+
+  /// How much later than scheduled the timer may fire, so that several can share a wake-up.
+  public let tolerance: Duration
+
+  /// A timer that fires once, at a moment. A moment in the past is as good as the present.
+  ///
+  /// - Parameters:
+  ///   - moment: When it fires; ``MonotonicInstant/distantFuture`` is never.
+  ///   - tolerance: How much later it may fire, from zero up.
+  ///   - body: Called on the thread of the loop that the timer is added to.
+  /// - Throws: EINVAL for a negative tolerance.
+  public convenience init(
+    at moment: MonotonicInstant, tolerance: Duration = .zero, _ body: @escaping Body
+  ) throws(ThreadingError) {
+    try self.init(first: moment, interval: nil, tolerance: tolerance, body: body)
+  }
+
+  /// A timer that fires once, some time after the present moment.
+  ///
+  /// - Parameters:
+  ///   - delay: From now; zero or less fires in the loop's next pass. A delay that is too long for
+  ///     the clock (some 292 years) never ends.
+  ///   - tolerance: How much later it may fire, from zero up.
+  ///   - body: Called on the thread of the loop that the timer is added to.
+  /// - Throws: EINVAL for a negative tolerance.
+  public convenience init(
+    after delay: Duration, tolerance: Duration = .zero, _ body: @escaping Body
+  ) throws(ThreadingError) {
+    try self.init(
+      first: .now.advanced(by: delay), interval: nil, tolerance: tolerance, body: body)
+  }
+
+  /// A timer that fires again and again.
+  ///
+  /// - Parameters:
+  ///   - interval: The time between two firings. Zero fires once in each pass of the loop, which
+  ///     then never sleeps but serves all else as well.
+  ///   - first: The first firing; one interval from now if nil.
+  ///   - tolerance: How much later each firing may come, from zero up. It does not add up.
+  ///   - body: Called on the thread of the loop that the timer is added to.
+  /// - Throws: EINVAL for a negative interval or tolerance.
+  public convenience init(
+    every interval: Duration, startingAt first: MonotonicInstant? = nil,
+    tolerance: Duration = .zero, _ body: @escaping Body
+  ) throws(ThreadingError) {
+    try self.init(
+      first: first ?? .now.advanced(by: interval), interval: interval, tolerance: tolerance,
+      body: body)
+  }
+
+  private init(
+    first: MonotonicInstant, interval: Duration?, tolerance: Duration, body: @escaping Body
+  ) throws(ThreadingError) {
+    if let interval, interval < .zero {
+      throw ThreadingError(
+        call: "ThreadTimer.interval", code: EINVAL,
+        message: "an interval of \(interval) is negative; it must be zero or more")
+    }
+    guard tolerance >= .zero else {
+      throw ThreadingError(
+        call: "ThreadTimer.tolerance", code: EINVAL,
+        message: "a tolerance of \(tolerance) is negative; it must be zero or more")
+    }
+    self.interval = interval
+    self.tolerance = tolerance
+    intervalNanoseconds = interval?.saturatedNanoseconds ?? -1
+    toleranceNanoseconds = tolerance.saturatedNanoseconds
+    self.scheduled = first
+    self.body = body
+  }
+
+  deinit {
+    // Nobody else can reach the timer now. relaxed: whoever wrote the word let go of us before.
+    let items = owner.load(ordering: .relaxed)
+    if items > Self.cancelledAlone {
+      unsafe Unmanaged<LoopItems>.fromOpaque(UnsafeRawPointer(bitPattern: items)!).release()
+    }
+  }
+
+  /// Whether the timer will still fire: it is on a loop, and neither done nor cancelled.
+  public var isScheduled: Bool {
+    guard let items = ownerItems else { return false }
+    return items.withLock { _ in phase == .scheduled || (phase == .firing && repeats) }
+  }
+
+  /// Keeps the timer from firing again, and releases its closure.
+  ///
+  /// After the call no firing begins. One that has begun on the loop's thread may still be going
+  /// on; called from the closure itself, that one is the last. A cancelled timer stays so.
+  ///
+  /// - Returns: Whether this call kept a firing from happening.
+  /// - Complexity: O(log n) in the timers of the loop.
+  @discardableResult
+  public func cancel() -> Bool {
+    // acquiring: pairs with the release in claim(for:).
+    let (cancelled, items) = owner.compareExchange(
+      expected: Self.unclaimed, desired: Self.cancelledAlone, ordering: .acquiring)
+    if cancelled {
+      body = nil
+      return true
+    }
+    if items == Self.cancelledAlone { return false }
+    return unsafe withItems(items) { $0.cancel(self) }
+  }
+
+  // MARK: - For the loop
+
+  /// Where the timer stands.
+  enum Phase {
+    case scheduled
+    case firing
+    case finished
+  }
+
+  // The loop that the timer belongs to.
+  //
+  // State               | meaning                              | leaves by
+  // unclaimed = 0       | on no loop yet                       | claim, cancel
+  // cancelledAlone = 1  | cancelled before it was on a loop    | never
+  // address of items    | on a loop; the timer holds a         | never
+  //                     | reference to that LoopItems          |
+  private let owner = Atomic<UInt>(unclaimed)
+  private static let unclaimed: UInt = 0
+  private static let cancelledAlone: UInt = 1
+
+  let intervalNanoseconds: Int64
+  let toleranceNanoseconds: Int64
+
+  // SAFETY of @unchecked: the variables below are guarded by the lock of the owner's items. Before
+  // there is an owner, `scheduled` and `body` are only touched by init, and by the one call that
+  // moves `owner` on: a claim hands them to the lock, a cancel drops the body.
+  var phase = Phase.scheduled
+  var body: Body?
+  /// The next moment of the grid.
+  var scheduled: MonotonicInstant
+  /// The heap by its number in the items, and the place there; -1 when in none.
+  var heapNumber = 0
+  var heapIndex = -1
+
+  var repeats: Bool { intervalNanoseconds >= 0 }
+
+  /// Gives the timer to a loop, with the lock of its items held.
+  ///
+  /// - Throws: EBUSY when it is on a loop already, ECANCELED when it was cancelled.
+  func claim(for items: LoopItems) throws(ThreadingError) {
+    let reference = unsafe Unmanaged.passRetained(items)
+    // releasing: hands the timer's fields to whoever takes the items' lock because of the word.
+    let (claimed, original) = unsafe owner.compareExchange(
+      expected: Self.unclaimed, desired: UInt(bitPattern: reference.toOpaque()),
+      ordering: .acquiringAndReleasing)
+    if claimed { return }
+    unsafe reference.release()
+    if original == Self.cancelledAlone {
+      throw ThreadingError(
+        call: "ThreadRunLoop.add", code: ECANCELED,
+        message: "the timer was cancelled; make another one")
+    }
+    throw ThreadingError(
+      call: "ThreadRunLoop.add", code: EBUSY,
+      message: "the timer was added to a loop before, which it stays with; make one per loop")
+  }
+
+  private var ownerItems: LoopItems? {
+    // acquiring: pairs with the release in claim(for:).
+    let items = owner.load(ordering: .acquiring)
+    return items > Self.cancelledAlone ? unsafe withItems(items) { $0 } : nil
+  }
+
+  // SAFETY: an address in `owner` is that of items to which this timer holds a reference.
+  @unsafe
+  private func withItems<Result>(_ address: UInt, _ body: (LoopItems) -> Result) -> Result {
+    unsafe Unmanaged<LoopItems>.fromOpaque(UnsafeRawPointer(bitPattern: address)!)
+      ._withUnsafeGuaranteedRef { body($0) }
+  }
+}

@@ -1,0 +1,182 @@
+import Synchronization
+import TestSupport
+import Testing
+import Threading
+import ThreadingPlatform
+
+@Suite("Posting blocks to a loop", .timeLimit(.minutes(1)))
+struct PerformTests {
+  @Test("a block wakes a sleeping loop within milliseconds, though a timer is far away")
+  func wakesSleeper() throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    try thread.loop.add(ThreadTimer(after: .seconds(30)) { _ in })
+    #expect(thread.waitUntilAsleep())
+    let ran = Shared<MonotonicInstant?>(nil)
+    let posted = MonotonicInstant.now
+    #expect(thread.loop.perform { ran.set(.now) })
+    let late = posted.duration(to: ran.wait { $0 })
+    #expect(late < .seconds(1))
+  }
+
+  @Test("blocks of each thread run in order, each once", arguments: [1, 4])
+  func order(producers: Int) throws {
+    let thread = try LoopThread()
+    let count = 20_000
+    let seen = Shared([Int](repeating: 0, count: producers))
+    let faults = Shared(0)
+    try concurrently(producers) { producer in
+      for number in 0..<count {
+        thread.loop.perform {
+          seen.change {
+            if $0[producer] != number { faults.change { $0 += 1 } }
+            $0[producer] += 1
+          }
+        }
+      }
+    }
+    thread.end()
+    #expect(seen.value == [Int](repeating: count, count: producers))
+    #expect(faults.value == 0)
+  }
+
+  @Test("a block posted before the first run, or between two runs, is run by the next one")
+  func betweenRuns() throws {
+    let log = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let log = Shared<[String]>([])
+      loop.perform { log.append("before") }
+      log.append("\(loop.run())")
+      loop.perform { log.append("between") }
+      log.append("\(loop.poll())")
+      return log.value
+    }
+    #expect(log == ["before", "finished", "between", "handledSource"])
+  }
+
+  @Test("a loop whose thread has ended refuses blocks and releases them")
+  func endedLoop() throws {
+    let loop = try onOwnThread { ThreadRunLoop.current }
+    #expect(loop.hasEnded)
+    let life = Life()
+    weak let watched = life.token
+    let accepted = loop.perform { [token = life.token] in _ = token }
+    #expect(!accepted)
+    life.token = nil
+    #expect(watched == nil)
+  }
+
+  @Test("a block that waits when the thread ends is released without being run")
+  func leftOver() throws {
+    let ran = Shared(false)
+    let weakToken = try onOwnThread { () -> WeakToken in
+      let token = Token()
+      ThreadRunLoop.current.perform {
+        _ = token
+        ran.set(true)
+      }
+      return WeakToken(token)
+    }
+    #expect(weakToken.token == nil)
+    #expect(ran.value == false)
+  }
+
+  @Test("posting and waiting returns the result, and rethrows the error, of the block")
+  func performAndWait() throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    let id = try thread.loop.performAndWait { SystemThread.currentID }
+    #expect(id == thread.loop.threadID)
+    #expect(throws: Refusal.self) { try thread.loop.performAndWait { throw Refusal() } }
+  }
+
+  @Test("waiting for one's own loop runs the block at once, inside the call")
+  func performAndWaitInline() throws {
+    let answer = try onOwnThread { () -> Int? in
+      let loop = ThreadRunLoop.current
+      return try? loop.performAndWait(in: [ThreadRunLoop.Mode("never run")]) { 42 }
+    }
+    #expect(answer == 42)
+  }
+
+  @Test("waiting for a loop whose thread ends is an error, not a hang")
+  func performAndWaitOnEndingLoop() throws {
+    let mayEnd = Shared(false)
+    let made = Shared<ThreadRunLoop?>(nil)
+    let join = try inBackground {
+      made.set(.current)
+      mayEnd.waitUntil { $0 }
+    }
+    let loop = made.wait { $0 }
+    let failed = Shared<ThreadingError?>(nil)
+    let waiter = try inBackground {
+      do { try loop.performAndWait {} } catch { failed.set(error as? ThreadingError) }
+    }
+    mayEnd.set(true)
+    join()
+    waiter()
+    #expect(failed.value?.codeName == "ESRCH")
+    #expect(throws: ThreadingError.self) { try loop.performAndWait {} }
+  }
+
+  @Test("a block that posts itself again does not hold up timers, and lets the deadline come")
+  func selfPosting() throws {
+    let (fired, reason, rounds) = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let fired = Shared(0)
+      let again = Repeater(loop)
+      again.post()
+      try? loop.add(ThreadTimer(every: .milliseconds(1)) { _ in fired.change { $0 += 1 } })
+      let reason = loop.run(for: .milliseconds(50))
+      return (fired.value, reason, again.rounds.value)
+    }
+    #expect(fired > 5)
+    #expect(rounds > fired)
+    #expect(reason == .timedOut)
+  }
+
+  @Test("one wake serves a burst: posts to a loop that is awake make no system call")
+  func burst() throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    let gate = Shared(false)
+    let entered = Shared(false)
+    thread.loop.perform {
+      entered.set(true)
+      gate.waitUntil { $0 }
+    }
+    entered.waitUntil { $0 }
+    let before = thread.loop.wakeCalls
+    let done = Shared(0)
+    for _ in 0..<10_000 { thread.loop.perform { done.change { $0 += 1 } } }
+    #expect(thread.loop.wakeCalls == before)
+    gate.set(true)
+    done.waitUntil { $0 == 10_000 }
+  }
+}
+
+private struct Refusal: Error {}
+
+/// An object whose life is watched.
+final class Token: Sendable {}
+
+final class Life {
+  var token: Token? = Token()
+}
+
+final class WeakToken: Sendable {
+  weak let token: Token?
+  init(_ token: Token) { self.token = token }
+}
+
+private final class Repeater: Sendable {
+  let rounds = Shared(0)
+  let loop: ThreadRunLoop
+  init(_ loop: ThreadRunLoop) { self.loop = loop }
+  func post() {
+    loop.perform { [self] in
+      rounds.change { $0 += 1 }
+      post()
+    }
+  }
+}
