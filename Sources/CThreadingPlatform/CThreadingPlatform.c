@@ -53,6 +53,8 @@ int ctp_thread_get_attributes(pthread_t thread, pthread_attr_t *attributes) {
   return pthread_getattr_np(thread, attributes);
 }
 
+const char *ctp_program_name(void) { return program_invocation_short_name; }
+
 int ctp_eventfd(unsigned int initial) {
   int descriptor = eventfd(initial, EFD_CLOEXEC | EFD_NONBLOCK);
   return descriptor >= 0 ? descriptor : -errno;

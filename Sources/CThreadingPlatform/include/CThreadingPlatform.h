@@ -90,6 +90,9 @@ int ctp_thread_get_name(pthread_t thread, char *buffer, size_t size);
 /// Fills `attributes` with what is in force for a live thread. Returns an errno.
 int ctp_thread_get_attributes(pthread_t thread, pthread_attr_t *attributes);
 
+/// The file name of the running program, without its folder: what the system lists it as.
+const char *ctp_program_name(void);
+
 // MARK: Descriptors
 
 /// A non-blocking, close-on-exec eventfd. Returns the descriptor or a negative errno.

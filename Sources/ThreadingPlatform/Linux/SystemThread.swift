@@ -15,6 +15,17 @@ package struct SystemThread: @unchecked Sendable {
     self.handle = handle
   }
 
+  /// The system's handle as a number, for keeping it in an atomic word.
+  package var rawValue: UInt { UInt(handle) }
+
+  /// The thread of a handle that ``rawValue`` gave, under the same conditions as that one.
+  package init(rawValue: UInt) {
+    handle = pthread_t(rawValue)
+  }
+
+  /// The calling thread, whoever started it.
+  package static var current: SystemThread { SystemThread(handle: pthread_self()) }
+
   /// What `pthread_create` is told.
   package struct Attributes: Sendable {
     /// Stack size in bytes, guard included; nil takes the process's default. Already checked and
@@ -142,6 +153,33 @@ extension SystemThread {
     }
   }
 
+  /// Gives a thread a name in the system's listings.
+  ///
+  /// A failure is not reported: for a thread other than the caller the C library needs the `proc`
+  /// file system, which may not be there.
+  ///
+  /// - Parameter name: at most ``nameLimit`` bytes of UTF-8.
+  /// - Precondition: the thread has not ended, and cannot end during the call.
+  package func setName(_ name: String) {
+    _ = unsafe ctp_thread_set_name(handle, name)
+  }
+
+  /// The running program's file name, which is what an unnamed process is listed as.
+  package static var programName: String { unsafe String(cString: ctp_program_name()) }
+
+  /// The longest beginning of a name that the system keeps: whole characters of UTF-8 within
+  /// ``nameLimit`` bytes.
+  package static func systemName(for name: String) -> String {
+    var kept = String.UnicodeScalarView()
+    var room = nameLimit
+    for scalar in name.unicodeScalars {
+      room -= UTF8.width(scalar)
+      if room < 0 { break }
+      kept.append(scalar)
+    }
+    return String(kept)
+  }
+
   /// The name under which the system lists a thread of this process, by kernel id; nil when there
   /// is no such thread now.
   package static func name(ofThread id: UInt32) -> String? {
@@ -178,6 +216,12 @@ extension SystemThread {
       lowest: UInt(bitPattern: address), size: size, guardSize: guardSize)
   }
 
+  /// Writes a line to the standard error, for what must be told and has nobody to be thrown to.
+  package static func report(_ message: String) {
+    var line = message + "\n"
+    line.withUTF8 { _ = unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
+  }
+
   /// Lets other threads run.
   package static func yield() {
     _ = sched_yield()
@@ -195,5 +239,35 @@ extension ThreadingError {
   package static func refused(_ call: String, _ code: CInt) -> ThreadingError {
     let text = unsafe String(cString: strerror(code))
     return ThreadingError(call: call, code: code, message: text)
+  }
+}
+
+extension ThreadingError {
+  /// An error for what is refused before the system is asked.
+  package static func refused(
+    by method: String, code: RefusalCode, _ message: String
+  ) -> ThreadingError {
+    ThreadingError(call: method, code: code.errno, message: message)
+  }
+
+  /// The `errno` values of refusals that the package makes itself.
+  package enum RefusalCode: Sendable {
+    /// EINVAL: a value out of range, or an object in the wrong state.
+    case invalid
+    /// EDEADLK: the wait could never end.
+    case deadlock
+    /// ESRCH: there is no thread.
+    case noThread
+    /// ECANCELED: the work was broken off.
+    case brokenOff
+
+    fileprivate var errno: CInt {
+      switch self {
+      case .invalid: EINVAL
+      case .deadlock: EDEADLK
+      case .noThread: ESRCH
+      case .brokenOff: ECANCELED
+      }
+    }
   }
 }

@@ -16,8 +16,8 @@ package enum ThreadRecordSlot {
 
   /// Stores the calling thread's object and retains it until the thread ends.
   ///
-  /// `atExit` of the slot's owner is called on the ending thread while the object can still be
-  /// read; a record that is stored anew by that call is treated the same way.
+  /// ``ThreadRecordObject/threadWillEnd()`` is called on the ending thread while the object can
+  /// still be read; an object that is installed after it has been let go is treated the same way.
   ///
   /// - Precondition: the slot is empty.
   package static func install(_ record: any ThreadRecordObject) {
@@ -27,6 +27,12 @@ package enum ThreadRecordSlot {
     let code = unsafe pthread_setspecific(destructorKey, retained)
     precondition(code == 0, "ThreadRecordSlot.install: pthread_setspecific failed, errno \(code)")
     unsafe ctp_set_thread_record(retained)
+  }
+
+  /// Has the system call the destructor once more for a record that it has just handed to it.
+  fileprivate static func keepForNextRound(_ record: UnsafeMutableRawPointer) {
+    let code = unsafe pthread_setspecific(destructorKey, record)
+    precondition(code == 0, "ThreadRecordSlot: pthread_setspecific failed, errno \(code)")
   }
 
   private static let destructorKey: pthread_key_t = {
@@ -40,14 +46,22 @@ package enum ThreadRecordSlot {
 /// An object that ``ThreadRecordSlot`` can hold.
 package protocol ThreadRecordObject: AnyObject {
   /// Called on the ending thread, with the object still in the slot.
-  func threadWillEnd()
+  ///
+  /// - Returns: whether to stay in the slot and be called again in the system's next round of
+  ///   destructors, after those of others in this round. The system promises four rounds
+  ///   (`PTHREAD_DESTRUCTOR_ITERATIONS`), so an object that was installed before the thread's end
+  ///   may stay up to three times; one that stays longer is never released.
+  func threadWillEnd() -> Bool
 }
 
 private func threadRecordDestructor(_ value: UnsafeMutableRawPointer?) {
   guard let value = unsafe value else { return }
   let owner = unsafe Unmanaged<AnyObject>.fromOpaque(value)
-  if let record = unsafe owner.takeUnretainedValue() as? any ThreadRecordObject {
+  if let record = unsafe owner.takeUnretainedValue() as? any ThreadRecordObject,
     record.threadWillEnd()
+  {
+    unsafe ThreadRecordSlot.keepForNextRound(value)
+    return
   }
   // Emptied before the release: what the object's deinit runs may install a new record, which the
   // system's next round of destructors brings here again.

@@ -7,41 +7,156 @@ internal import ThreadingPlatform
 ///
 /// A handle outlives its thread: what is asked of an ended thread has a defined answer and touches
 /// no system handle.
+///
+/// - Note: Safe to use from any thread.
 public final class ThreadHandle: Sendable {
-  /// The kernel's id of the thread (`gettid(2)`).
-  public let kernelID: UInt32
+  let phase: ThreadPhase
 
-  /// What the layers above keep per thread. Only touched by the thread itself.
-  // SAFETY: `storage` is reached through `ThreadHandle.current` alone, thus by its own thread.
-  private nonisolated(unsafe) var runLoopStorage: AnyObject?
-  private nonisolated(unsafe) var endHooks: [() -> Void] = []
+  /// The kernel's id; 0 before the thread has stored it.
+  private let identifier: Atomic<UInt32>
 
-  private init() {
-    kernelID = SystemThread.currentID
+  /// The system's handle, 0 before the thread has stored it.
+  private let systemNumber = Atomic<UInt>(0)
+
+  private let cancelled = Atomic<Bool>(false)
+
+  /// Guards `record`, and is held by whoever uses the system's handle of a live thread that is not
+  /// the caller: the thread takes it to end, so it cannot end meanwhile.
+  private let lock = FastMutex()
+
+  // SAFETY of nonisolated(unsafe): only touched with `lock` held.
+  private nonisolated(unsafe) var record: Record
+
+  // SAFETY of nonisolated(unsafe): only touched by the thread itself, which `isCurrent` makes sure
+  // of. The starter's writes before the start happen before the thread's.
+  private nonisolated(unsafe) var local = Local()
+
+  /// What any thread may ask for, with the lock held.
+  private struct Record {
+    var name: String?
+    /// Whether the system's handle may be used.
+    var isAlive = false
+    var values = ThreadValueTable()
   }
 
-  /// The calling thread. Costs a thread-local read; the first call on a thread makes the handle.
+  /// What only the thread itself touches.
+  private struct Local {
+    var runLoop: AnyObject?
+    var endHooks: [() -> Void] = []
+    /// In how many more rounds of the system's destructors `finished` is put off.
+    var roundsToStay = 0
+  }
+
+  /// The handle of a thread that is to be started.
+  package init(name: String?) {
+    phase = ThreadPhase(.notStarted)
+    identifier = Atomic(0)
+    unsafe record = Record(name: name)
+  }
+
+  /// The handle of a thread that exists already.
+  private init(adopting kernelID: UInt32) {
+    phase = ThreadPhase(.running)
+    identifier = Atomic(kernelID)
+    unsafe record = Record()
+  }
+
+  /// The calling thread. Costs a thread-local read; the first call on a thread of other origin makes
+  /// the handle.
   public static var current: ThreadHandle {
     if let record = ThreadRecordSlot.current {
       return unsafe unsafeDowncast(record, to: ThreadHandle.self)
     }
-    let made = ThreadHandle()
-    ThreadRecordSlot.install(made)
-    return made
+    return adoptCurrent()
   }
 
-  /// Whether this is the calling thread.
-  public var isCurrent: Bool { kernelID == SystemThread.currentID }
+  /// The process's main thread.
+  public static let main = ThreadHandle(adopting: SystemThread.processID)
+
+  // MARK: Identity and state
+
+  /// Whether this is the calling thread. Costs a thread-local read.
+  public var isCurrent: Bool {
+    ThreadRecordSlot.current === self || (isMain && SystemThread.currentID == kernelID)
+  }
+
+  /// Whether this is the process's main thread.
+  public var isMain: Bool { self === Self.main }
+
+  /// The kernel's id of the thread (`gettid(2)`), or 0 for one that has not been started.
+  ///
+  /// The kernel gives the id of an ended thread to a new one in time. For a thread that is just
+  /// being started, the call waits for the moment it takes the thread to arrive.
+  public var kernelID: UInt32 {
+    // acquiring: pairs with the release in takeUpCurrentThread().
+    var id = identifier.load(ordering: .acquiring)
+    while id == 0 || id == Self.isAwaited {
+      if id == 0 {
+        if phase.wait(until: .distantFuture, while: { $0 == .starting }) == .notStarted { return 0 }
+        // The thread exists and has not stored its id. relaxed: only asks for a wake.
+        _ = identifier.compareExchange(
+          expected: 0, desired: Self.isAwaited, ordering: .relaxed)
+      }
+      _ = Futex.wait(identifier, while: Self.isAwaited)
+      id = identifier.load(ordering: .acquiring)
+    }
+    return id
+  }
+
+  /// Stands in `identifier` while a thread sleeps until the id is there. Kernel ids are below 2^22.
+  private static var isAwaited: UInt32 { .max }
+
+  /// How far the thread has come. A thread of other origin is running or finished.
+  ///
+  /// Everything that the thread's body wrote happens before ``ThreadState/finished`` is seen.
+  public var state: ThreadState { phase.state }
+
+  /// The thread's name as given in its attributes or set here; nil for a thread without one.
+  ///
+  /// It may be set at any time and from any thread: before the start, while the thread runs, and
+  /// after its end. The system's listings follow while the thread lives, with as many whole characters
+  /// as the system keeps (15 bytes on Linux). Naming the main thread does not touch the listings,
+  /// where its name is the name of the whole process.
+  public var name: String? {
+    get { lock.withLock { unsafe record.name } }
+    set {
+      lock.withLock {
+        unsafe record.name = newValue
+        guard unsafe record.isAlive && !isMain else { return }
+        // relaxed: stored by the thread before it set `isAlive` under the lock.
+        let system = SystemThread(rawValue: systemNumber.load(ordering: .relaxed))
+        system.setName(SystemThread.systemName(for: newValue ?? SystemThread.programName))
+      }
+    }
+  }
+
+  // MARK: Cancellation
+
+  /// Asks the thread to finish early. Nothing is interrupted: the thread's code looks at
+  /// ``isCancelled`` where it can stop.
+  ///
+  /// May be called at any time, any number of times, also before the start.
+  public func cancel() {
+    // releasing: what was written before the request is visible to who sees it in isCancelled.
+    cancelled.store(true, ordering: .releasing)
+  }
+
+  /// Whether the thread was asked to finish early. Costs a load.
+  ///
+  /// What was written before ``cancel()`` happens before true is seen here.
+  public var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
+
+  // MARK: For the layers above
 
   /// The run loop of the thread. Only for the thread itself.
   package var runLoop: AnyObject? {
     get {
       precondition(isCurrent, "ThreadHandle.runLoop: not the calling thread")
-      return unsafe runLoopStorage
+      return unsafe local.runLoop
     }
     set {
       precondition(isCurrent, "ThreadHandle.runLoop: not the calling thread")
-      unsafe runLoopStorage = newValue
+      unsafe local.runLoop = newValue
     }
   }
 
@@ -49,13 +164,123 @@ public final class ThreadHandle: Sendable {
   /// called first. Only for the thread itself.
   package func atEnd(_ hook: @escaping () -> Void) {
     precondition(isCurrent, "ThreadHandle.atEnd: not the calling thread")
-    unsafe endHooks.append(hook)
+    unsafe local.endHooks.append(hook)
+  }
+
+  /// The system's handle. Only for whoever knows that the thread was started and is neither joined
+  /// nor detached yet.
+  var system: SystemThread {
+    // relaxed: the state that the caller has seen was entered after the store.
+    SystemThread(rawValue: systemNumber.load(ordering: .relaxed))
+  }
+
+  func setSystem(_ system: SystemThread) {
+    // relaxed: the thread and its starter store the same number, each before it enters `running`.
+    systemNumber.store(system.rawValue, ordering: .relaxed)
+  }
+
+  /// Calls `body` with the values that any thread may reach, and the lock held.
+  func withValues<Result>(_ body: (inout ThreadValueTable) -> Result) -> Result {
+    lock.withLock { unsafe body(&record.values) }
+  }
+}
+
+// MARK: - A thread's beginning and end
+
+extension ThreadHandle {
+  /// Makes this the record of the calling thread, which was started for it: gives the thread its
+  /// name and enters `running`.
+  package func beginRunning() {
+    unsafe local.roundsToStay = Self.lateRounds
+    install()
+    lock.withLock {
+      unsafe record.isAlive = true
+      // Always: the kernel lets a new thread inherit its creator's name.
+      let name = unsafe record.name ?? SystemThread.programName
+      system.setName(SystemThread.systemName(for: name))
+    }
+    // releasing: pairs with the acquire in `kernelID`.
+    let before = identifier.exchange(SystemThread.currentID, ordering: .releasing)
+    if before == Self.isAwaited { Futex.wakeAll(identifier) }
+    phase.move(from: .starting, to: .running)
+  }
+
+  private func install() {
+    ThreadRecordSlot.install(self)
+    setSystem(.current)
+  }
+
+  @inline(never)
+  private static func adoptCurrent() -> ThreadHandle {
+    let id = SystemThread.currentID
+    let handle = id == SystemThread.processID ? main : ThreadHandle(adopting: id)
+    handle.install()
+    handle.lock.withLock { unsafe handle.record.isAlive = true }
+    return handle
+  }
+
+  /// From here on only the thread itself reaches what the system holds of it.
+  private func retire() {
+    lock.withLock {
+      unsafe record.isAlive = false
+      unsafe record.values.retire()
+    }
+  }
+
+  /// Runs the exit hooks and releases what the thread has stored.
+  ///
+  /// What is stored anew meanwhile (by a hook or a `deinit`) is treated the same way, in at most
+  /// ``clearingRounds`` rounds. Then storage is closed, with a word of complaint: further hooks are
+  /// not called, and further values are abandoned.
+  package func clearStorage() {
+    for _ in 1...Self.clearingRounds where !clearOnce() { return }
+    let hasHooks = unsafe !local.endHooks.isEmpty
+    guard hasHooks || withValues({ !$0.isEmpty }) else { return }
+    unsafe local.endHooks = []
+    lock.withLock { unsafe record.values.close() }
+    _ = clearOnce()
+    SystemThread.report(
+      "\(self): storage was filled anew in each of \(Self.clearingRounds) rounds of clearing it; "
+        + "it is closed now, and what is stored further is abandoned")
+  }
+
+  private static var clearingRounds: Int { 4 }
+
+  /// - Returns: whether anything was there.
+  private func clearOnce() -> Bool {
+    let hooks = unsafe local.endHooks
+    unsafe local.endHooks = []
+    for hook in hooks.reversed() { hook() }
+    let runLoop = unsafe local.runLoop
+    unsafe local.runLoop = nil
+    // Released outside the lock: a deinit may use the table.
+    let values = lock.withLock { unsafe record.values.takeAll() }
+    return !hooks.isEmpty || runLoop != nil || !values.isEmpty
   }
 }
 
 extension ThreadHandle: ThreadRecordObject {
-  package func threadWillEnd() {
-    while let hook = unsafe endHooks.popLast() { hook() }
-    unsafe runLoopStorage = nil
+  /// For a thread that was started for its handle, `finished` is entered in the third of the system's
+  /// four rounds of thread-local destructors: those of others have then run, but for one that still
+  /// stores something anew after two rounds.
+  fileprivate static var lateRounds: Int { 2 }
+
+  package func threadWillEnd() -> Bool {
+    clearStorage()
+    if unsafe local.roundsToStay > 0 {
+      unsafe local.roundsToStay -= 1
+      return true
+    }
+    retire()
+    phase.move(from: .running, to: .finished)
+    return false
+  }
+}
+
+extension ThreadHandle: CustomStringConvertible {
+  /// The kernel's id and the name: `thread 4711 "importer"`.
+  public var description: String {
+    let id = state == .notStarted ? "not started" : "\(kernelID)"
+    return name.map { "thread \(id) \"\($0)\"" } ?? "thread \(id)"
   }
 }

@@ -1,0 +1,224 @@
+internal import Synchronization
+public import ThreadingPlatform
+
+/// A thread of the system, started with exactly the attributes it is given, joinable or detached.
+///
+/// It runs a closure, or the ``main()`` of a subclass:
+///
+/// ```swift
+/// let thread = try PosixThread.start(ThreadAttributes(name: "sum")) { (1...100).reduce(0, +) }
+/// print(try thread.join())
+///
+/// final class Counter: PosixThread<Int, Never>, @unchecked Sendable {
+///   override func main() -> Int { 42 }
+/// }
+/// let counter = Counter()
+/// try counter.start()
+/// print(try counter.join())
+/// ```
+///
+/// A running thread keeps its object alive. When the object goes away and nobody has joined the
+/// thread, the thread is detached: nothing is left behind. The process does not wait for its threads:
+/// it ends when its main thread returns, so a thread whose work must be complete is to be joined.
+///
+/// A thread ends when its body returns or throws, and in no other way: ending it from outside would
+/// leave its locks held and its memory lost. It can be asked to finish by ``ThreadHandle/cancel()``.
+///
+/// The end comes in this order: the body's value is kept and its captures are released; exit hooks
+/// run; what the thread has stored is released; the thread-local destructors of the C library run;
+/// ``ThreadState/finished`` is entered; a join returns.
+///
+/// - Note: All methods are safe to call from any thread.
+open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchecked Sendable {
+  // SAFETY of @unchecked: `body` and `outcome` are written by the initialiser and by the new thread
+  // alone, and `outcome` is read by others after they have seen the thread's end. Subclasses state
+  // their own.
+
+  /// What the thread is started with.
+  public let attributes: ThreadAttributes
+
+  /// The thread as anybody may see it: its state, name and dictionary. It may outlive this object.
+  public let handle: ThreadHandle
+
+  private let custody = ThreadCustody()
+  private var body: (@Sendable () throws(Failure) -> Output)?
+  private var outcome: Result<Output, Failure>?
+
+  /// A thread that is still to be started and will run the ``main()`` of a subclass.
+  ///
+  /// - Parameter attributes: what to start it with; checked by ``start()``.
+  public init(_ attributes: ThreadAttributes = ThreadAttributes()) {
+    self.attributes = attributes
+    handle = ThreadHandle(name: attributes.name)
+  }
+
+  /// A thread that is still to be started and will run a closure.
+  ///
+  /// - Parameters:
+  ///   - attributes: what to start it with; checked by ``start()``.
+  ///   - body: what it runs. Released when it has returned.
+  public convenience init(
+    _ attributes: ThreadAttributes = ThreadAttributes(),
+    body: @escaping @Sendable () throws(Failure) -> Output
+  ) {
+    // A convenience initialiser, so that it has no place in the table of methods that subclasses
+    // override: the compiler cannot translate such a closure there for a subclass that never fails.
+    self.init(attributes)
+    self.body = body
+  }
+
+  /// Starts a thread that runs a closure.
+  ///
+  /// - Parameters:
+  ///   - attributes: what to start it with.
+  ///   - body: what it runs. Released when it has returned.
+  /// - Returns: The running thread.
+  /// - Throws: a ``ThreadingError`` as ``start()-(()->_)``. There is no thread then, and `body` has
+  ///   been released without being called.
+  public static func start(
+    _ attributes: ThreadAttributes = ThreadAttributes(),
+    body: @escaping @Sendable () throws(Failure) -> Output
+  ) throws(ThreadingError) -> PosixThread {
+    let thread = PosixThread(attributes, body: body)
+    try thread.start()
+    return thread
+  }
+
+  deinit {
+    // Nobody else has the object: no start is under way, and no join.
+    if handle.state != .notStarted { custody.detach(handle.system) }
+  }
+
+  /// What the thread runs. To be overridden by a subclass that is made without a closure; it is called
+  /// on the new thread, once.
+  ///
+  /// - Precondition: It is called by the thread itself, and either overridden or given a closure. If
+  ///   not, the program stops.
+  open func main() throws(Failure) -> Output {
+    precondition(handle.isCurrent, "PosixThread.main: not called by the thread itself; use start()")
+    guard let body else {
+      fatalError("PosixThread.main: \(handle) has neither a body nor a main() of its own")
+    }
+    return try body()
+  }
+
+  /// Starts the thread. Afterwards it is running, or has finished already.
+  ///
+  /// Every attribute is in force before the body runs. What was written before the call happens before
+  /// the body.
+  ///
+  /// - Throws: a ``ThreadingError`` when an attribute is out of range (`EINVAL`, with the limit), or
+  ///   the system refuses another thread (`pthread_create`, `EAGAIN`: out of memory or at its limit
+  ///   of threads). There is no thread then; the object is as before the call, and it may be tried
+  ///   again.
+  /// - Precondition: The thread was not started before. If it was, the program stops.
+  public final func start() throws(ThreadingError) {
+    guard handle.phase.move(from: .notStarted, to: .starting) else {
+      fatalError("PosixThread.start: \(handle) was started before; it is \(state)")
+    }
+    do throws(ThreadingError) {
+      let native = SystemThread.Attributes(
+        stackSize: try attributes.roundedStackSize(), isDetached: attributes.isDetached)
+      if attributes.isDetached { custody.startDetached() }
+      let system = try SystemThread.start(native) { [self] in run() }
+      handle.setSystem(system)
+      handle.phase.move(from: .starting, to: .running)
+    } catch {
+      custody.reset()
+      handle.phase.move(from: .starting, to: .notStarted)
+      throw error
+    }
+  }
+
+  /// The whole life of the new thread.
+  private func run() {
+    handle.beginRunning()
+    do throws(Failure) {
+      outcome = .success(try main())
+    } catch {
+      outcome = .failure(error)
+    }
+    body = nil
+    handle.clearStorage()
+  }
+
+  /// Waits for the thread's end and returns how its body ended, at most until a moment.
+  ///
+  /// The thread-local destructors of the C library have run, and the stack is free.
+  ///
+  /// - Returns: the body's value or error, or nil when the moment came first.
+  /// - Throws: a ``ThreadingError`` when there is nothing to wait for: the thread was not started
+  ///   (`ESRCH`), is detached (`EINVAL`), is the calling one (`EDEADLK`), or its body was broken off
+  ///   by a call of `pthread_exit` (`ECANCELED`).
+  @available(*, noasync, message: "result(until:) blocks the calling thread")
+  public final func result(
+    until deadline: MonotonicInstant
+  ) throws(ThreadingError) -> Result<Output, Failure>? {
+    if handle.isCurrent { throw refusal(.deadlock, "it is the calling thread") }
+    // The system's handle is there once the start is over.
+    switch handle.phase.wait(until: deadline, while: { $0 == .starting }) {
+    case .notStarted: throw refusal(.noThread, "it was not started")
+    case .starting: return nil
+    case .running, .finished: break
+    }
+    if custody.isDetached { throw refusal(.invalid, "it is detached") }
+    // Without a limit, the one wait is that of the system's join. With a limit, the thread is awaited
+    // first, and the system's join has next to nothing left to wait for.
+    if deadline != .distantFuture {
+      let state = handle.phase.wait(until: deadline, while: { $0 != .finished })
+      guard state == .finished else { return nil }
+    }
+    // Detached only now, while this call waited: the answer is there if the end was awaited above.
+    guard custody.reap(handle.system) || state == .finished else {
+      throw refusal(.invalid, "it is detached")
+    }
+    guard let outcome else {
+      throw refusal(.brokenOff, "its body was broken off by pthread_exit or pthread_cancel")
+    }
+    return outcome
+  }
+
+  /// Whether somebody waits for the thread's end at this moment.
+  package final var isBeingJoined: Bool { custody.isBeingReaped }
+
+  private func refusal(_ code: ThreadingError.RefusalCode, _ reason: String) -> ThreadingError {
+    .refused(by: "PosixThread.join", code: code, "\(handle) cannot be joined: \(reason)")
+  }
+
+  /// Detaches the thread: the system frees it by itself when it ends, and it cannot be joined.
+  ///
+  /// Detaching twice, or after a join, changes nothing; nor does it while a join without a limit is
+  /// under way, which will free the thread. A join with a limit that is under way keeps its answer.
+  ///
+  /// - Throws: a ``ThreadingError`` (`ESRCH`) when the thread was not started. To start it detached,
+  ///   set ``ThreadAttributes/isDetached``.
+  public final func detach() throws(ThreadingError) {
+    guard handle.phase.wait(until: .distantFuture, while: { $0 == .starting }) != .notStarted
+    else {
+      throw .refused(
+        by: "PosixThread.detach", code: .noThread,
+        "\(handle) cannot be detached: it was not started")
+    }
+    custody.detach(handle.system)
+  }
+}
+
+extension PosixThread where Output == Void, Failure == Never {
+  /// Starts a detached thread: fire and forget.
+  ///
+  /// - Parameters:
+  ///   - attributes: what to start it with; it is detached whatever they say.
+  ///   - body: what it runs.
+  /// - Returns: A handle to watch the thread by, which need not be kept.
+  /// - Throws: a ``ThreadingError`` as ``start()``.
+  @discardableResult
+  public static func detach(
+    _ attributes: ThreadAttributes = ThreadAttributes(), body: @escaping @Sendable () -> Void
+  ) throws(ThreadingError) -> ThreadHandle {
+    var detached = attributes
+    detached.isDetached = true
+    let thread = PosixThread(detached, body: body)
+    try thread.start()
+    return thread.handle
+  }
+}

@@ -1,0 +1,84 @@
+public import ThreadingPlatform
+
+/// What a thread is started with. The same attributes serve both families of threads.
+///
+/// ```swift
+/// var attributes = ThreadAttributes(name: "importer")
+/// attributes.stackSize = 256 * 1024
+/// let thread = try PosixThread.start(attributes) { importFeed() }
+/// ```
+///
+/// An attribute that is nil takes the process's default. Values are checked when a thread is
+/// started, or earlier by ``validate()``: a bad value is an error that names the limit, and is never
+/// replaced by another value in silence.
+public struct ThreadAttributes: Sendable, Hashable {
+  /// The thread's name, of any length. The system's listings (`ps`, debuggers) show as much of it as
+  /// the system keeps: on Linux whole characters within 15 bytes.
+  ///
+  /// nil leaves the thread without a name; the system then lists it under the program's name.
+  public var name: String?
+
+  /// The size of the stack in bytes. It is rounded up to whole pages of memory.
+  ///
+  /// The size is what the system sets aside in all. On Linux the C library takes a guard of one page
+  /// at the far end, and the thread's own thread-local variables, out of it. It also keeps stacks of
+  /// ended threads and may use one again that is up to four times as large as what is asked for.
+  ///
+  /// nil takes the process's default: on Linux the limit `RLIMIT_STACK` at the program's start,
+  /// mostly 8 MiB, of which only the pages that are touched use memory.
+  public var stackSize: Int?
+
+  /// Whether the thread is started detached: it cannot be joined, and the system frees it by itself
+  /// when it ends.
+  public var isDetached: Bool
+
+  /// Attributes with the given values; by default those of a joinable, unnamed thread.
+  public init(name: String? = nil, stackSize: Int? = nil, isDetached: Bool = false) {
+    self.name = name
+    self.stackSize = stackSize
+    self.isDetached = isDetached
+  }
+
+  /// The smallest ``stackSize`` that can be asked for, in bytes: what the running system requires
+  /// (which depends on the processor and on the program's thread-local variables) and
+  /// 16 KiB more, which Swift needs where code meets a generic type for the first time.
+  ///
+  /// Such a stack is enough for a few plain calls. Code that formats strings or touches Foundation
+  /// wants 64 KiB or more.
+  public static var minimumStackSize: Int { SystemThread.minimumStackSize + 16_384 }
+
+  /// The largest ``stackSize`` that can be asked for: the largest number of whole pages. How much
+  /// the system really grants depends on its memory.
+  public static var maximumStackSize: Int {
+    let page = SystemThread.pageSize
+    return Int.max / page * page
+  }
+
+  /// Checks all values, as starting a thread does.
+  ///
+  /// - Throws: a ``ThreadingError`` with the code `EINVAL` that names the value and the limit.
+  public func validate() throws(ThreadingError) {
+    _ = try roundedStackSize()
+  }
+
+  /// The stack size that a thread gets, in whole pages; nil for the process's default.
+  package func roundedStackSize() throws(ThreadingError) -> Int? {
+    guard let asked = stackSize else { return nil }
+    let least = Self.minimumStackSize
+    let most = Self.maximumStackSize
+    guard asked >= least else {
+      throw .invalidStackSize("\(asked) bytes is below the minimum of \(least) bytes")
+    }
+    guard asked <= most else {
+      throw .invalidStackSize("\(asked) bytes is above the maximum of \(most) bytes")
+    }
+    let page = SystemThread.pageSize
+    return (asked + page - 1) / page * page
+  }
+}
+
+extension ThreadingError {
+  fileprivate static func invalidStackSize(_ reason: String) -> ThreadingError {
+    .refused(by: "ThreadAttributes.stackSize", code: .invalid, "a stack size of \(reason)")
+  }
+}

@@ -1,0 +1,49 @@
+import Glibc
+import ThreadingPlatform
+import ThreadingThreads
+
+/// What tests ask of the system directly.
+enum SystemThreadReport {
+  static func line(_ text: String) { SystemThread.report(text) }
+  static func leave(_ code: Int32) -> Never { exit(code) }
+  static func breakOff() -> Never { pthread_exit(nil) }
+
+  /// Whether the kernel has the thread waiting for something.
+  static func isAsleep(_ thread: ThreadHandle) -> Bool {
+    guard let file = unsafe fopen("/proc/self/task/\(thread.kernelID)/stat", "re") else {
+      return false
+    }
+    defer { _ = unsafe fclose(file) }
+    var line = [CChar](repeating: 0, count: 256)
+    guard unsafe fgets(&line, CInt(line.count), file) != nil else { return false }
+    let text = String(
+      decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    // The state follows the name, which is in parentheses and may hold anything.
+    return text.split(separator: ")").last?.hasPrefix(" S") == true
+  }
+}
+
+/// Thread-local storage that is not this package's: a `pthread` key with a slow destructor.
+enum ForeignStorage {
+  private final class Ending {
+    let body: @Sendable () -> Void
+    init(body: @escaping @Sendable () -> Void) { self.body = body }
+  }
+
+  private static let key: pthread_key_t = {
+    var key = pthread_key_t()
+    let code = unsafe pthread_key_create(&key) { value in
+      guard let value = unsafe value else { return }
+      // Time for a join that does not wait for destructors to return before they have run.
+      SystemThread.sleep(until: .now.advanced(by: .milliseconds(2)))
+      unsafe Unmanaged<Ending>.fromOpaque(value).takeRetainedValue().body()
+    }
+    precondition(code == 0)
+    return key
+  }()
+
+  /// Has `body` called by a destructor of the calling thread.
+  static func onThreadEnd(_ body: @escaping @Sendable () -> Void) {
+    _ = unsafe pthread_setspecific(key, Unmanaged.passRetained(Ending(body: body)).toOpaque())
+  }
+}

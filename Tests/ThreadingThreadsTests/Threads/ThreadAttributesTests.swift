@@ -1,0 +1,134 @@
+import Synchronization
+import TestSupport
+import Testing
+import Threading
+import ThreadingPlatform
+
+@Suite("ThreadAttributes", .timeLimit(.minutes(1)))
+struct ThreadAttributesTests {
+  @Test(
+    "a stack size out of range is refused with the value and the limit, by validate and by start",
+    arguments: [1_000, 0, -1, Int.min, Int.max])
+  func badStackSize(size: Int) throws {
+    let attributes = ThreadAttributes(stackSize: size)
+    let early = try #require(throws: ThreadingError.self) { try attributes.validate() }
+    let limit =
+      size > 0 && size > ThreadAttributes.minimumStackSize
+      ? ThreadAttributes.maximumStackSize : ThreadAttributes.minimumStackSize
+    #expect(early.codeName == "EINVAL")
+    #expect(early.call == "ThreadAttributes.stackSize")
+    #expect(early.message.contains("\(size) bytes"))
+    #expect(early.message.contains("\(limit) bytes"))
+
+    let ran = Shared.Flag()
+    let thread = PosixThread(attributes) { ran.set() }
+    #expect(throws: early) { try thread.start() }
+    #expect(thread.state == .notStarted)
+    #expect(!ran.isSet)
+  }
+
+  @Test(
+    "the stack has the size asked for in whole pages, or is a larger one of an ended thread",
+    .enabled(if: !ThreadSanitizer.isActive),
+    arguments: [
+      (40_960, 40_960), (65_536, 65_536), (65_537, 69_632), (1 << 20, 1 << 20),
+      (2 << 30, 2 << 30),
+    ])
+  func stackSize(asked: Int, expected: Int) throws {
+    let attributes = ThreadAttributes(stackSize: asked)
+    try attributes.validate()
+    let thread = try PosixThread.start(attributes) { measuredStack() }
+    let measured = try thread.join()
+    #expect(measured >= expected && measured <= 4 * expected)
+  }
+
+  @Test("the classic stack of 40,960 bytes is measurably 40 KiB, of which the guard takes a page")
+  func classicStack() async {
+    // In a process of its own, where no stack of an ended thread waits to be used again.
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let thread = try PosixThread.start(ThreadAttributes(stackSize: 40_960)) {
+          measuredStack()
+        }
+        let measured = try thread.join()
+        let sanitized = ThreadSanitizer.isActive
+        precondition(sanitized || measured == 40_960, "measured \(measured)")
+      }
+    }
+  }
+
+  @Test("the smallest stack that can be asked for runs a body that meets a type for the first time")
+  func smallest() throws {
+    let size = ThreadAttributes.minimumStackSize
+    let thread = try PosixThread.start(ThreadAttributes(stackSize: size)) {
+      [1: FirstMet(value: [Optional("one")])].values.first?.value.count ?? 0
+    }
+    #expect(try thread.join() == 1)
+    let below = try #require(throws: ThreadingError.self) {
+      try PosixThread.start(ThreadAttributes(stackSize: size - 1)) {}
+    }
+    #expect(below.message.contains("\(size) bytes"))
+  }
+
+  @Test("a stack that the system has no room for is an error that names the call")
+  func noRoom() throws {
+    let size = 1 << 46
+    let thread = PosixThread(ThreadAttributes(stackSize: size)) {}
+    let error = try #require(throws: ThreadingError.self) { try thread.start() }
+    #expect(error.call == "pthread_create")
+    #expect(error.codeName == "EAGAIN")
+    #expect(error.message.contains("\(size) bytes"))
+    #expect(thread.state == .notStarted)
+  }
+
+  @Test("a refused start leaves nothing behind")
+  func nothingLeaks() throws {
+    let before = Shared.Counted.alive.load(ordering: .relaxed)
+    for size in [1, 1 << 46] {
+      let counted = Shared.Counted()
+      #expect(throws: ThreadingError.self) {
+        try PosixThread.start(ThreadAttributes(stackSize: size)) { _ = counted }
+      }
+    }
+    #expect(Shared.Counted.alive.load(ordering: .relaxed) == before)
+  }
+
+  @Test(
+    "with the address space used up a start is refused, and works once there is room",
+    .enabled(if: !ThreadSanitizer.isActive))
+  func addressSpaceCapped() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        // The cap leaves the process what it has, and room for far less than the stack asked for.
+        let cap = MemoryCap.lowered(leaving: 64 << 20)
+        let thread = PosixThread(ThreadAttributes(name: "big", stackSize: 512 << 20)) { 8 }
+        do throws(ThreadingError) {
+          try thread.start()
+          fatalError("started")
+        } catch {
+          precondition(error.call == "pthread_create" && error.codeName == "EAGAIN", "\(error)")
+          precondition(error.message.contains("\(512 << 20) bytes"), "\(error)")
+        }
+        precondition(thread.state == .notStarted)
+        cap.restore()
+        try thread.start()
+        let value = try thread.join()
+        precondition(value == 8)
+      }
+    }
+  }
+}
+
+/// The size of the calling thread's stack as the system has it, guard included.
+private func measuredStack() -> Int {
+  do {
+    return try SystemThread.currentStack().size
+  } catch {
+    return -1
+  }
+}
+
+/// A type that only one test uses.
+private struct FirstMet<Value: Hashable>: Hashable {
+  var value: Value
+}
