@@ -68,11 +68,7 @@ package struct SystemThread: @unchecked Sendable {
     code = unsafe pthread_create(&handle, &native, systemThreadEntry, context.toOpaque())
     guard code == 0 else {
       unsafe context.release()
-      let stack = attributes.stackSize.map { "a stack of \($0) bytes" } ?? "the default stack size"
-      throw ThreadingError(
-        call: "pthread_create", code: code,
-        message: "the system refused another thread with \(stack): "
-          + "it is out of memory or at its limit of threads")
+      throw .refusedThread(code, stackSize: attributes.stackSize)
     }
     return SystemThread(handle: handle)
   }
@@ -216,6 +212,13 @@ extension SystemThread {
       lowest: UInt(bitPattern: address), size: size, guardSize: guardSize)
   }
 
+  /// The calling thread's `errno`, for a call of another library that drops the code it is refused
+  /// with. 0 when no call has failed since it was set to 0.
+  package static var lastError: CInt {
+    get { errno }
+    set { errno = newValue }
+  }
+
   /// Writes a line to the standard error, for what must be told and has nobody to be thrown to.
   package static func report(_ message: String) {
     var line = message + "\n"
@@ -243,6 +246,15 @@ extension ThreadingError {
 }
 
 extension ThreadingError {
+  /// The error of a thread that the system does not start.
+  package static func refusedThread(_ code: CInt, stackSize: Int?) -> ThreadingError {
+    let stack = stackSize.map { "a stack of \($0) bytes" } ?? "the default stack size"
+    return ThreadingError(
+      call: "pthread_create", code: code,
+      message: "the system refused another thread with \(stack): "
+        + "it is out of memory or at its limit of threads")
+  }
+
   /// An error for what is refused before the system is asked.
   package static func refused(
     by method: String, code: RefusalCode, _ message: String

@@ -113,19 +113,17 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
   ///   again.
   /// - Precondition: The thread was not started before. If it was, the program stops.
   public final func start() throws(ThreadingError) {
-    guard handle.phase.move(from: .notStarted, to: .starting) else {
-      fatalError("PosixThread.start: \(handle) was started before; it is \(state)")
-    }
+    handle.beginStart(of: "PosixThread")
     do throws(ThreadingError) {
       let native = SystemThread.Attributes(
         stackSize: try attributes.roundedStackSize(), isDetached: attributes.isDetached)
       if attributes.isDetached { custody.startDetached() }
       let system = try SystemThread.start(native) { [self] in run() }
       handle.setSystem(system)
-      handle.phase.move(from: .starting, to: .running)
+      handle.endStart(succeeded: true)
     } catch {
       custody.reset()
-      handle.phase.move(from: .starting, to: .notStarted)
+      handle.endStart(succeeded: false)
       throw error
     }
   }
@@ -154,35 +152,23 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
   public final func result(
     until deadline: MonotonicInstant
   ) throws(ThreadingError) -> Result<Output, Failure>? {
-    if handle.isCurrent { throw refusal(.deadlock, "it is the calling thread") }
-    // The system's handle is there once the start is over.
-    switch handle.phase.wait(until: deadline, while: { $0 == .starting }) {
-    case .notStarted: throw refusal(.noThread, "it was not started")
-    case .starting: return nil
-    case .running, .finished: break
-    }
-    if custody.isDetached { throw refusal(.invalid, "it is detached") }
+    guard try handle.waitForStart(until: deadline, joinBy: "PosixThread") else { return nil }
+    if custody.isDetached { throw refusal(.isDetached) }
     // Without a limit, the one wait is that of the system's join. With a limit, the thread is awaited
     // first, and the system's join has next to nothing left to wait for.
-    if deadline != .distantFuture {
-      let state = handle.phase.wait(until: deadline, while: { $0 != .finished })
-      guard state == .finished else { return nil }
-    }
+    let isAwaited = deadline != .distantFuture
+    if isAwaited, !handle.waitForEnd(until: deadline) { return nil }
     // Detached only now, while this call waited: the answer is there if the end was awaited above.
-    guard custody.reap(handle.system) || state == .finished else {
-      throw refusal(.invalid, "it is detached")
-    }
-    guard let outcome else {
-      throw refusal(.brokenOff, "its body was broken off by pthread_exit or pthread_cancel")
-    }
+    guard custody.reap(handle.system) || isAwaited else { throw refusal(.isDetached) }
+    guard let outcome else { throw refusal(.brokenOff) }
     return outcome
   }
 
   /// Whether somebody waits for the thread's end at this moment.
   package final var isBeingJoined: Bool { custody.isBeingReaped }
 
-  private func refusal(_ code: ThreadingError.RefusalCode, _ reason: String) -> ThreadingError {
-    .refused(by: "PosixThread.join", code: code, "\(handle) cannot be joined: \(reason)")
+  private func refusal(_ reason: ThreadHandle.JoinRefusal) -> ThreadingError {
+    handle.refusal(of: reason, by: "PosixThread")
   }
 
   /// Detaches the thread: the system frees it by itself when it ends, and it cannot be joined.

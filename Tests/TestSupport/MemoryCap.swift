@@ -1,11 +1,11 @@
 import Glibc
 
 /// A limit on the process's address space, for a child process of a test.
-struct MemoryCap {
+public struct MemoryCap {
   private let former: rlimit
 
   /// Limits the address space to what is in use now and `room` bytes more.
-  static func lowered(leaving room: UInt64) -> MemoryCap {
+  public static func lowered(leaving room: UInt64) -> MemoryCap {
     var limits = rlimit()
     precondition(unsafe getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limits) == 0)
     var lowered = limits
@@ -14,7 +14,8 @@ struct MemoryCap {
     return MemoryCap(former: limits)
   }
 
-  func restore() {
+  /// Puts the limit back to what it was.
+  public func restore() {
     var limits = former
     precondition(unsafe setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limits) == 0)
   }
