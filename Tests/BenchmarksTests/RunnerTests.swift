@@ -101,29 +101,32 @@ struct RunnerTests {
     var seen: Set<Int> { sizes.withLock { $0 } }
   }
 
-  @Test("the ratio compares samples of the same round, so drift does not count")
+  @Test("the ratio is the median of the ratios of each round, so drift does not count")
   func pairedRatio() throws {
-    // Both slow down tenfold on the way; the rival always takes three times as long.
+    // Ratios 2, 0.5 and 3. The medians of the two series, 100 and 50, would say 0.5.
     let workload = Workload(
       "a/b", item: "nothing", threads: 1,
       [
-        drifting("ours", factor: 1),
-        drifting("rival", factor: 3),
+        replaying("ours", [10, 100, 1_000]),
+        replaying("rival", [20, 50, 3_000]),
       ])
-    let plan = Plan(samples: 9, shortestBatch: 0, largestRound: .max, warmUps: 0)
+    let plan = Plan(samples: 3, shortestBatch: 0, largestRound: .max, warmUps: 0)
     let rows = try runner(plan).measure(workload)
     #expect(rows[0].ratioToOurs == 1)
-    #expect(rows[1].ratioToOurs == 3)
+    #expect(rows[0].medianNanoseconds == 100)
+    #expect(rows[1].ratioToOurs == 2)
+    #expect(rows[1].medianNanoseconds == 50)
   }
 
-  private func drifting(_ name: String, factor: Int64) -> Implementation {
-    let calls = Script()
+  /// Says that its samples took the given times, after one call to calibrate.
+  private func replaying(_ name: String, _ nanoseconds: [Int64]) -> Implementation {
+    let script = Script()
     return Implementation(name) { _ in
-      let number = calls.calls.withLock { list in
+      let calls = script.calls.withLock { list in
         list.append(name)
         return list.count
       }
-      return Int64(number) * 100 * factor
+      return calls == 1 ? 1 : nanoseconds[calls - 2]
     }
   }
 

@@ -1,0 +1,205 @@
+import Dispatch
+import Foundation
+import Glibc
+import Threading
+import ThreadingPlatform
+
+/// A thread that serves what others hand it, until it is stopped.
+protocol ServedLoop: Sendable {
+  /// Starts the thread; it serves when this returns, on the given processor.
+  static func start(on processor: Int?) throws -> Self
+  /// Has `block` run on the thread, after those handed over before.
+  func perform(_ block: @escaping @Sendable () -> Void)
+  /// Ends the thread. Nothing may be handed over afterwards.
+  func stop()
+}
+
+/// A thread of the toolkit that runs its run loop.
+final class OurLoop: ServedLoop {
+  private let loop: ThreadRunLoop
+  private let thread: PosixThread<Void, Never>
+  private let exitFlag: ExitFlag
+
+  private init(_ loop: ThreadRunLoop, _ thread: PosixThread<Void, Never>, _ exitFlag: ExitFlag) {
+    self.loop = loop
+    self.thread = thread
+    self.exitFlag = exitFlag
+  }
+
+  static func start(on processor: Int?) throws -> OurLoop {
+    let exitFlag = ExitFlag()
+    let started = Handover<ThreadRunLoop>()
+    let thread = try PosixThread.start {
+      if let processor { Processors.bindCurrentThread(to: processor) }
+      started.give(.current)
+      ThreadRunLoop.current.run(until: exitFlag)
+    }
+    return OurLoop(started.take(), thread, exitFlag)
+  }
+
+  func perform(_ block: @escaping @Sendable () -> Void) { loop.perform(block) }
+
+  func stop() {
+    exitFlag.set()
+    do throws(ThreadingError) {
+      try thread.join()
+    } catch {
+      fatalError("OurLoop.stop: \(error)")
+    }
+  }
+}
+
+/// One value that one thread gives and another waits for.
+// SAFETY of @unchecked: the value is written before the semaphore is signalled and read after.
+final class Handover<Value: Sendable>: @unchecked Sendable {
+  private var value: Value?
+  private let given = DispatchSemaphore(value: 0)
+
+  func give(_ value: Value) {
+    self.value = value
+    given.signal()
+  }
+
+  func take() -> Value {
+    given.wait()
+    guard let value else { fatalError("Handover.take: nothing was given") }
+    return value
+  }
+}
+
+/// A thread of Foundation that runs its run loop.
+///
+/// `RunLoop.perform` does not wake a sleeping loop on Linux. What does is `CFRunLoopWakeUp`, which
+/// the library exports but Swift does not declare; or a timer that is due, the one public way.
+// SAFETY of @unchecked: `loop` is set before start() returns and not changed afterwards; its
+// methods that are used here are those that Foundation allows from other threads.
+final class FoundationLoop: ServedLoop, @unchecked Sendable {
+  private var loop = RunLoop.main
+  private var handle: CoreFoundationLoop?
+  private let stopped = Flag()
+  private let ended = DispatchSemaphore(value: 0)
+
+  /// Whether the C functions behind the run loop can be found in the process.
+  static var canWake: Bool { CoreFoundationLoop.functions != nil }
+
+  static func start(on processor: Int?) throws -> FoundationLoop {
+    let served = FoundationLoop()
+    let ready = DispatchSemaphore(value: 0)
+    let thread = Foundation.Thread {
+      if let processor { Processors.bindCurrentThread(to: processor) }
+      served.loop = RunLoop.current
+      served.handle = CoreFoundationLoop.ofCurrentThread
+      // A loop without timer or source ends its run at once.
+      let keepAlive = Foundation.Timer(timeInterval: 1e9, repeats: true) { _ in }
+      served.loop.add(keepAlive, forMode: .default)
+      ready.signal()
+      while !served.stopped.isSet {
+        // A timer that fires does not end a run. Where nothing else can, the run ends by itself.
+        let limit = served.handle == nil ? Date(timeIntervalSinceNow: 0.05) : .distantFuture
+        _ = served.loop.run(mode: .default, before: limit)
+      }
+      keepAlive.invalidate()
+      served.ended.signal()
+    }
+    thread.start()
+    ready.wait()
+    return served
+  }
+
+  func perform(_ block: @escaping @Sendable () -> Void) {
+    loop.perform(block)
+    handle?.wakeUp()
+  }
+
+  /// Has a block run by way of a timer that is due.
+  func performByTimer(_ block: @escaping @Sendable () -> Void) {
+    loop.add(Foundation.Timer(timeInterval: 0, repeats: false) { _ in block() }, forMode: .default)
+  }
+
+  /// Runs `body` on a thread of its own with that thread's run loop, which nobody else serves.
+  static func onNewThread<Result: Sendable>(
+    _ body: @escaping @Sendable (RunLoop) throws -> Result
+  ) throws -> Result {
+    let answer = Handover<Swift.Result<Result, any Error>>()
+    Foundation.Thread.detachNewThread { answer.give(Swift.Result { try body(.current) }) }
+    return try answer.take().get()
+  }
+
+  func stop() {
+    performByTimer { [stopped, handle] in
+      stopped.set()
+      handle?.stop()
+    }
+    ended.wait()
+  }
+
+  /// Touched by the loop's thread alone.
+  private final class Flag: @unchecked Sendable {
+    private(set) var isSet = false
+    func set() { isSet = true }
+  }
+}
+
+/// The same loop, woken by public means only.
+final class FoundationLoopByTimer: ServedLoop {
+  private let served: FoundationLoop
+
+  private init(_ served: FoundationLoop) { self.served = served }
+
+  static func start(on processor: Int?) throws -> FoundationLoopByTimer {
+    FoundationLoopByTimer(try FoundationLoop.start(on: processor))
+  }
+
+  func perform(_ block: @escaping @Sendable () -> Void) { served.performByTimer(block) }
+  func stop() { served.stop() }
+}
+
+/// A thread's run loop as the C functions behind Foundation's know it.
+// SAFETY of @safe and @unchecked: the functions may be called from any thread, for a loop whose
+// thread lives; only such loops are in one.
+@safe
+private struct CoreFoundationLoop: @unchecked Sendable {
+  private let loop: UnsafeMutableRawPointer
+  private let functions: Functions
+
+  @safe
+  struct Functions {
+    typealias GetCurrent = @convention(c) () -> UnsafeMutableRawPointer?
+    typealias Act = @convention(c) (UnsafeMutableRawPointer) -> Void
+
+    let getCurrent: GetCurrent
+    let wakeUp: Act
+    let stop: Act
+  }
+
+  /// The library exports them, Swift does not declare them; nil where there are none.
+  static let functions: Functions? = {
+    guard let getCurrent = unsafe dlsym(nil, "CFRunLoopGetCurrent"),
+      let wakeUp = unsafe dlsym(nil, "CFRunLoopWakeUp"),
+      let stop = unsafe dlsym(nil, "CFRunLoopStop")
+    else { return nil }
+    return unsafe Functions(
+      getCurrent: unsafeBitCast(getCurrent, to: Functions.GetCurrent.self),
+      wakeUp: unsafeBitCast(wakeUp, to: Functions.Act.self),
+      stop: unsafeBitCast(stop, to: Functions.Act.self))
+  }()
+
+  static var ofCurrentThread: CoreFoundationLoop? {
+    guard let functions = functions, let loop = unsafe functions.getCurrent() else { return nil }
+    return unsafe CoreFoundationLoop(loop: loop, functions: functions)
+  }
+
+  func wakeUp() { unsafe functions.wakeUp(loop) }
+  func stop() { unsafe functions.stop(loop) }
+}
+
+/// A serial queue of Dispatch. It has no thread of its own: blocks run on whatever thread Dispatch
+/// gives it, so it cannot be bound to a processor either.
+final class DispatchLoop: ServedLoop {
+  private let queue = DispatchQueue(label: "benchmarks")
+
+  static func start(on processor: Int?) throws -> DispatchLoop { DispatchLoop() }
+
+  func perform(_ block: @escaping @Sendable () -> Void) { queue.async(execute: block) }
+  func stop() { queue.sync {} }
+}

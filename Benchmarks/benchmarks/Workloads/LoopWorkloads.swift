@@ -1,0 +1,122 @@
+import Dispatch
+import Threading
+
+/// Handing blocks to a thread that serves a loop.
+enum LoopWorkloads {
+  static let all = [
+    perform(producers: 1),
+    perform(producers: 4),
+    pingPong,
+    pingPongOnOneProcessor,
+  ]
+
+  private static func perform(producers: Int) -> Workload {
+    Workload(
+      producers == 1 ? "loop/perform" : "loop/perform-\(producers)-producers",
+      item: "hand a block to another thread's loop and have it run", threads: producers + 1,
+      [
+        .ours { try performBatch(OurLoop.self, producers, $0) },
+        Implementation("foundation") { try performBatch(FoundationLoop.self, producers, $0) },
+        Implementation("foundation-timer") {
+          try performBatch(FoundationLoopByTimer.self, producers, $0)
+        },
+        Implementation("dispatch") { try performBatch(DispatchLoop.self, producers, $0) },
+      ].filter(isPossible))
+  }
+
+  /// Threads that hand over `items` blocks between them; the last block to run ends the batch.
+  private static func performBatch<Loop: ServedLoop>(
+    _ type: Loop.Type, _ producers: Int, _ items: Int
+  ) throws -> Int64 {
+    let loop = try Loop.start(on: nil)
+    defer { loop.stop() }
+    let ran = Tally()
+    let done = DispatchSemaphore(value: 0)
+    let stopwatch = Stopwatch()
+    _ = try Team.run(producers) { producer in
+      let share = items / producers + (producer < items % producers ? 1 : 0)
+      for _ in 0..<share {
+        loop.perform {
+          ran.increment()
+          if ran.value == items { done.signal() }
+        }
+      }
+    }
+    done.wait()
+    let nanoseconds = stopwatch.nanoseconds
+    try WrongResult.unless("the blocks that ran", ran.value, is: items)
+    return nanoseconds
+  }
+
+  /// On threads that the scheduler places, as it does in a program.
+  private static let pingPong = Workload(
+    "loop/ping-pong", item: "two loops hand a block to each other, there and back", threads: 2,
+    [
+      .ours { try pingPongBatch(OurLoop.self, on: nil, $0) },
+      Implementation("foundation") { try pingPongBatch(FoundationLoop.self, on: nil, $0) },
+      Implementation("foundation-timer") {
+        try pingPongBatch(FoundationLoopByTimer.self, on: nil, $0)
+      },
+      Implementation("dispatch") { try pingPongBatch(DispatchLoop.self, on: nil, $0) },
+      Implementation("kernel", PingPong.batch(on: .free) { try EventDescriptor() }),
+    ].filter(isPossible))
+
+  /// Without Dispatch, whose threads cannot be bound.
+  private static let pingPongOnOneProcessor = Workload(
+    "loop/ping-pong-one-core", item: "two loops hand a block to each other, there and back",
+    threads: 2,
+    [
+      .ours { try pingPongBatch(OurLoop.self, on: 0, $0) },
+      Implementation("foundation") { try pingPongBatch(FoundationLoop.self, on: 0, $0) },
+      Implementation("foundation-timer") {
+        try pingPongBatch(FoundationLoopByTimer.self, on: 0, $0)
+      },
+      Implementation("kernel", PingPong.batch(on: .oneProcessor) { try EventDescriptor() }),
+    ].filter(isPossible))
+
+  private static func pingPongBatch<Loop: ServedLoop>(
+    _ type: Loop.Type, on processor: Int?, _ items: Int
+  ) throws -> Int64 {
+    let near = try Loop.start(on: processor)
+    defer { near.stop() }
+    let far = try Loop.start(on: processor)
+    defer { far.stop() }
+    let game = Game(near: near, far: far, items: items)
+    let stopwatch = Stopwatch()
+    near.perform { game.serve() }
+    game.done.wait()
+    let nanoseconds = stopwatch.nanoseconds
+    try WrongResult.unless("the round trips", game.returned.value, is: items)
+    return nanoseconds
+  }
+
+  /// Two loops and the blocks that go to and fro between them.
+  private final class Game<Loop: ServedLoop>: Sendable {
+    let near: Loop
+    let far: Loop
+    let items: Int
+    let returned = Tally()
+    let done = DispatchSemaphore(value: 0)
+
+    init(near: Loop, far: Loop, items: Int) {
+      self.near = near
+      self.far = far
+      self.items = items
+    }
+
+    /// On the near loop: sends a block, which comes back.
+    func serve() {
+      far.perform {
+        self.near.perform {
+          self.returned.increment()
+          if self.returned.value == self.items { self.done.signal() } else { self.serve() }
+        }
+      }
+    }
+  }
+
+  /// Whether what an implementation needs is in the process.
+  private static func isPossible(_ implementation: Implementation) -> Bool {
+    implementation.name != "foundation" || FoundationLoop.canWake
+  }
+}

@@ -1,0 +1,150 @@
+import Dispatch
+import Foundation
+import Threading
+import ThreadingPlatform
+
+/// Timers of a run loop, on its own thread.
+enum TimerWorkloads {
+  static let all = [add, cancel, fire]
+
+  private static let size = Workload.BatchSize.fixed(10_000)
+
+  private static let add = Workload(
+    "timer/add", item: "add a timer that is due some day", threads: 1, size: size,
+    [
+      .ours { try ourBatch($0).adding },
+      Implementation("foundation") { try foundationBatch($0).adding },
+      Implementation("dispatch") { try dispatchBatch($0).adding },
+    ])
+
+  private static let cancel = Workload(
+    "timer/cancel", item: "cancel one of many timers", threads: 1, size: size,
+    [
+      .ours { try ourBatch($0).cancelling },
+      Implementation("foundation") { try foundationBatch($0).cancelling },
+      Implementation("dispatch") { try dispatchBatch($0).cancelling },
+    ])
+
+  private static let fire = Workload(
+    "timer/fire", item: "fire one of many timers that are due", threads: 1, size: size,
+    [
+      .ours { items in
+        try PosixThread.start {
+          let loop = ThreadRunLoop.current
+          let fired = Tally()
+          let due = MonotonicInstant.now
+          for _ in 0..<items { try loop.add(ThreadTimer(at: due) { _ in fired.increment() }) }
+          let stopwatch = Stopwatch()
+          loop.run()
+          let nanoseconds = stopwatch.nanoseconds
+          try WrongResult.unless("the timers that fired", fired.value, is: items)
+          return nanoseconds
+        }.join()
+      },
+      Implementation("foundation") { items in
+        try FoundationLoop.onNewThread { loop in
+          let fired = Tally()
+          let due = Date()
+          for _ in 0..<items {
+            loop.add(
+              Foundation.Timer(fire: due, interval: 0, repeats: false) { _ in fired.increment() },
+              forMode: .default)
+          }
+          let stopwatch = Stopwatch()
+          while fired.value < items {
+            guard loop.run(mode: .default, before: .distantFuture) else { break }
+          }
+          let nanoseconds = stopwatch.nanoseconds
+          try WrongResult.unless("the timers that fired", fired.value, is: items)
+          return nanoseconds
+        }
+      },
+    ])
+
+  /// What adding and cancelling as many timers took, in nanoseconds.
+  private typealias Times = (adding: Int64, cancelling: Int64)
+
+  /// Far moments in no order, in seconds from now.
+  private struct Moments {
+    private var state: UInt64 = 88_172_645_463_325_252
+
+    mutating func next() -> Int {
+      state = Work.steps(1, from: state)
+      return 100_000 + Int(state % 100_000)
+    }
+  }
+
+  private static func ourBatch(_ items: Int) throws -> Times {
+    try PosixThread.start {
+      let loop = ThreadRunLoop.current
+      var moments = Moments()
+      var timers: [ThreadTimer] = []
+      timers.reserveCapacity(items)
+      let addingWatch = Stopwatch()
+      for _ in 0..<items {
+        let timer = try ThreadTimer(after: .seconds(moments.next())) { _ in }
+        try loop.add(timer)
+        timers.append(timer)
+      }
+      let adding = addingWatch.nanoseconds
+      let cancellingWatch = Stopwatch()
+      for timer in timers { timer.cancel() }
+      let cancelling = cancellingWatch.nanoseconds
+      let scheduled = timers.count(where: \.isScheduled)
+      try WrongResult.unless("the timers still scheduled", scheduled, is: 0)
+      return (adding, cancelling)
+    }.join()
+  }
+
+  private static func foundationBatch(_ items: Int) throws -> Times {
+    try FoundationLoop.onNewThread { loop in
+      var moments = Moments()
+      var timers: [Foundation.Timer] = []
+      timers.reserveCapacity(items)
+      let addingWatch = Stopwatch()
+      for _ in 0..<items {
+        let timer = Foundation.Timer(
+          timeInterval: Double(moments.next()), repeats: false
+        ) { _ in }
+        loop.add(timer, forMode: .default)
+        timers.append(timer)
+      }
+      let adding = addingWatch.nanoseconds
+      let cancellingWatch = Stopwatch()
+      for timer in timers { timer.invalidate() }
+      let cancelling = cancellingWatch.nanoseconds
+      let valid = timers.count(where: \.isValid)
+      try WrongResult.unless("the timers still valid", valid, is: 0)
+      return (adding, cancelling)
+    }
+  }
+
+  private static func dispatchBatch(_ items: Int) throws -> Times {
+    let queue = DispatchQueue(label: "benchmarks")
+    let cancelled = Tally()
+    let done = DispatchSemaphore(value: 0)
+    var moments = Moments()
+    var timers: [any DispatchSourceTimer] = []
+    timers.reserveCapacity(items)
+    let addingWatch = Stopwatch()
+    for _ in 0..<items {
+      let timer = DispatchSource.makeTimerSource(queue: queue)
+      timer.schedule(deadline: .now() + .seconds(moments.next()))
+      timer.setEventHandler {}
+      timer.setCancelHandler {
+        cancelled.increment()
+        if cancelled.value == items { done.signal() }
+      }
+      timer.resume()
+      timers.append(timer)
+    }
+    queue.sync {}
+    let adding = addingWatch.nanoseconds
+    let cancellingWatch = Stopwatch()
+    for timer in timers { timer.cancel() }
+    done.wait()
+    let cancelling = cancellingWatch.nanoseconds
+    try WrongResult.unless("the timers cancelled", cancelled.value, is: items)
+    return (adding, cancelling)
+  }
+}
