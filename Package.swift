@@ -1,8 +1,12 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Every Swift target of the package: language mode 6 with strict memory safety.
-let swiftSettings: [SwiftSetting] = [.strictMemorySafety()]
+/// Every Swift target of the package has strict memory safety on; the checks of the project turn
+/// warnings into errors as well.
+var swiftSettings: [SwiftSetting] = [.strictMemorySafety()]
+if Context.environment["THREADING_WARNINGS_AS_ERRORS"] != nil {
+  swiftSettings.append(.treatAllWarnings(as: .error))
+}
 
 let package = Package(
   name: "swift-threading",
@@ -84,6 +88,7 @@ let package = Package(
     .testTarget(
       name: "BenchmarksTests", dependencies: ["benchmarks", "TestSupport"],
       swiftSettings: swiftSettings),
+    .testTarget(name: "ProjectTests", swiftSettings: swiftSettings),
     .testTarget(
       name: "GuideTests", dependencies: ["guide", "TestSupport"], swiftSettings: swiftSettings),
   ],
