@@ -15,6 +15,9 @@ let package = Package(
         .product(name: "ThreadingFoundation", package: "swift-threading"),
       ]),
     .executableTarget(
+      name: "ReadmeExample",
+      dependencies: [.product(name: "Threading", package: "swift-threading")]),
+    .executableTarget(
       name: "ConsumerWithoutFoundation",
       dependencies: [.product(name: "Threading", package: "swift-threading")]),
   ],
