@@ -15,6 +15,7 @@ enum Repository {
   static func swiftFiles(in folder: String) throws -> [String] {
     let base = root.appending(path: folder)
     let names = try FileManager.default.subpathsOfDirectory(atPath: base.path())
-    return names.filter { $0.hasSuffix(".swift") && !$0.contains(".build/") }.map { "\(folder)/\($0)" }
+    return names.filter { $0.hasSuffix(".swift") && !$0.contains(".build/") }
+      .map { "\(folder)/\($0)" }
   }
 }
