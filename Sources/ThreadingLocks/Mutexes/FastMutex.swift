@@ -7,23 +7,31 @@ public import ThreadingPlatform
 ///
 /// A thread that finds the lock held spins for a moment and then sleeps in the kernel. The lock is
 /// not fair: a running thread may take it ahead of one that is being woken, which is what keeps it
-/// fast under contention. It is not recursive.
+/// fast under contention. It is not recursive, and it does not lend its owner the priority of those
+/// that wait.
 ///
 /// The word holds the owner's kernel thread id, so misuse is found in every build: locking again
-/// by the owner, and unlocking by anybody else, stop the program with a message.
+/// by the owner, unlocking by anybody else, and destroying the lock while it is held stop the
+/// program with a message that names the threads and the lock's address.
 ///
 /// Keep it as a `let` property of a class, a global, or inside such a place, and use ``Locked`` where
-/// the lock guards a value.
+/// the lock guards a value. After a `fork`, the child is another thread: it cannot unlock what its
+/// parent held at that moment.
 ///
 /// - Note: Safe to use from any thread. Everything written before ``unlock()`` happens before the
 ///   next ``lock()`` returns.
 public struct FastMutex: ~Copyable, Sendable {
   // State            | meaning                         | leaves by
-  // 0                | free                            | lock() -> owner
+  // 0                | free                            | lock() -> owner, or owner + waiters by
+  //                  |                                 | a thread that has slept
   // owner            | held, nobody sleeps             | unlock() -> 0, waiter -> owner + waiters
   // owner + waiters  | held, a thread may be sleeping  | unlock() -> 0, and wakes one
   //
   // Kernel thread ids are below 2^22 (see proc(5), pid_max), so the top bit is free.
+  //
+  // The bit may be set with nobody asleep (one wake too many), never clear with somebody asleep
+  // and no thread on its way to take the lock: a thread that has slept takes the lock with the bit
+  // set, or sets it before it sleeps again.
   @usableFromInline let word = Atomic<UInt32>(0)
 
   @inlinable static var waiters: UInt32 { 1 << 31 }
@@ -32,7 +40,16 @@ public struct FastMutex: ~Copyable, Sendable {
   @inlinable
   public init() {}
 
+  @inlinable
+  deinit {
+    // relaxed: whoever destroys the lock has exclusive access to it.
+    let last = word.load(ordering: .relaxed)
+    if last != 0 { Self.stopDestroying(last) }
+  }
+
   /// Takes the lock, sleeping until it is free.
+  ///
+  /// Costs one compare-and-swap and one thread-local read when the lock is free.
   ///
   /// - Precondition: The calling thread does not hold it. If it does, the program stops.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
@@ -47,7 +64,7 @@ public struct FastMutex: ~Copyable, Sendable {
 
   /// Takes the lock if it is free at this moment.
   ///
-  /// - Returns: Whether the calling thread now holds the lock; false also when it already did.
+  /// - Returns: Whether the calling thread has taken the lock; false also when it already held it.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
   @inlinable
   public borrowing func tryLock() -> Bool {
@@ -58,11 +75,27 @@ public struct FastMutex: ~Copyable, Sendable {
   /// Takes the lock, sleeping until it is free or a moment has come.
   ///
   /// - Returns: Whether the calling thread now holds the lock. It is tried at least once, even when
-  ///   the moment has passed.
+  ///   the moment has passed; false is never returned before the moment.
   /// - Precondition: The calling thread does not hold it. If it does, the program stops.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
+  @inlinable
   public borrowing func lock(until deadline: MonotonicInstant) -> Bool {
-    tryLock() || lockSlowly(ctp_thread_id(), until: deadline)
+    let me = ctp_thread_id()
+    // acquiring: pairs with the release in unlock().
+    return word.compareExchange(expected: 0, desired: me, ordering: .acquiring).exchanged
+      || lockSlowly(me, until: deadline)
+  }
+
+  /// Takes the lock, sleeping until it is free or for as long as `duration`.
+  ///
+  /// - Parameter duration: The longest time to wait, on the monotonic clock. Zero or less tries
+  ///   once.
+  /// - Returns: Whether the calling thread now holds the lock.
+  /// - Precondition: The calling thread does not hold it. If it does, the program stops.
+  @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
+  @inlinable
+  public borrowing func lock(for duration: Duration) -> Bool {
+    tryLock() || lock(until: .now.advanced(by: duration))
   }
 
   /// Gives the lock back and wakes one thread that sleeps for it, if any.
@@ -80,6 +113,8 @@ public struct FastMutex: ~Copyable, Sendable {
 
   /// Runs `body` with the lock held.
   ///
+  /// - Returns: What `body` returned.
+  /// - Throws: What `body` throws, after the lock has been given back.
   /// - Precondition: The calling thread does not hold the lock. If it does, the program stops.
   @inlinable
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
@@ -93,6 +128,7 @@ public struct FastMutex: ~Copyable, Sendable {
   /// Runs `body` with the lock held if the lock is free at this moment.
   ///
   /// - Returns: What `body` returned, or nil if the lock was held.
+  /// - Throws: What `body` throws, after the lock has been given back.
   @inlinable
   public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
@@ -146,6 +182,7 @@ extension FastMutex {
         }
         seen |= Self.waiters
       }
+      // A wait that timed out was not woken, so no wake is lost by leaving; the bit stays behind.
       if Futex.wait(word, while: seen, until: deadline) == .timedOut { return false }
       mark = Self.waiters
       seen = word.load(ordering: .relaxed)
@@ -161,16 +198,27 @@ extension FastMutex {
     Futex.wake(word, count: 1)
   }
 
-  private func stopRelocking(_ me: UInt32) -> Never {
-    fatalError("FastMutex.lock: the calling thread (\(Self.describe(me))) holds the lock already")
+  private borrowing func stopRelocking(_ me: UInt32) -> Never {
+    fatalError(
+      "FastMutex.lock: the lock at \(address) is already held by the calling thread, "
+        + Self.describe(me))
   }
 
-  private func stopForeignUnlock(_ owner: UInt32, _ me: UInt32) -> Never {
+  private borrowing func stopForeignUnlock(_ owner: UInt32, _ me: UInt32) -> Never {
     let holder = owner == 0 ? "nobody" : Self.describe(owner)
-    fatalError("FastMutex.unlock: called by \(Self.describe(me)), but held by \(holder)")
+    fatalError(
+      "FastMutex.unlock: the lock at \(address) is held by \(holder), "
+        + "and was unlocked by \(Self.describe(me))")
+  }
+
+  @usableFromInline
+  static func stopDestroying(_ last: UInt32) -> Never {
+    fatalError("FastMutex: a lock was destroyed while held by \(describe(last & ~waiters))")
   }
 
   private static func describe(_ id: UInt32) -> String {
     "thread \(id) \"\(SystemThread.name(ofThread: id) ?? "ended")\""
   }
+
+  private var address: String { "0x" + String(Futex.address(of: word), radix: 16) }
 }

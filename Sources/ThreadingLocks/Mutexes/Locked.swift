@@ -1,3 +1,6 @@
+public import Synchronization
+public import ThreadingPlatform
+
 /// A value that can only be reached with its lock held: the form of locking to reach for first.
 ///
 /// ```swift
@@ -8,51 +11,152 @@
 /// The value need not be `Sendable`: it is given away at initialisation, and what happens to it
 /// under the lock can neither keep it nor hand it out.
 ///
-/// The value lives in one block of memory, allocated by the initialiser; locking allocates nothing.
+/// The value and its lock live in one block of memory, allocated by the initialiser; locking
+/// allocates nothing and costs what ``FastMutex`` costs.
 ///
 /// - Note: Safe to use from any thread. What one `withLock` writes happens before the next one runs.
 @safe
 public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
-  // SAFETY of @safe and @unchecked: the pointer is valid from init to deinit, and what it points to
-  // is only touched with `mutex` held, or with exclusive access (init and deinit).
-  @usableFromInline let mutex = FastMutex()
-  /// Guarded by `mutex`.
-  @usableFromInline let value: UnsafeMutablePointer<Value>
+  // The block: a `LockedHeader`, then the value at the next address that suits it.
+  //
+  // SAFETY of @safe and @unchecked: the pointer is valid from init to deinit; the header is only
+  // borrowed, and the value is only touched with the header's mutex held, or with exclusive access
+  // (init and deinit).
+  @usableFromInline let header: UnsafeMutablePointer<LockedHeader>
 
-  /// Puts a value under a lock of its own.
-  @inlinable
-  public init(_ initialValue: consuming sending Value) {
-    unsafe value = .allocate(capacity: 1)
-    unsafe value.initialize(to: initialValue)
+  @inlinable var value: UnsafeMutablePointer<Value> {
+    unsafe (UnsafeMutableRawPointer(header) + Self.valueOffset)
+      .assumingMemoryBound(to: Value.self)
   }
 
+  @inlinable static var valueOffset: Int {
+    let alignment = MemoryLayout<Value>.alignment
+    return (MemoryLayout<LockedHeader>.size + alignment - 1) / alignment * alignment
+  }
+
+  /// Puts a value under a lock of its own.
+  ///
+  /// - Parameters:
+  ///   - initialValue: The value, given away.
+  ///   - label: What messages about misuse call the lock.
+  @inlinable
+  public init(_ initialValue: consuming sending Value, label: String? = nil) {
+    let block = UnsafeMutableRawPointer.allocate(
+      byteCount: Self.valueOffset + MemoryLayout<Value>.size,
+      alignment: max(MemoryLayout<LockedHeader>.alignment, MemoryLayout<Value>.alignment))
+    unsafe header = block.bindMemory(to: LockedHeader.self, capacity: 1)
+    unsafe header.initialize(to: LockedHeader(label: label))
+    unsafe (block + Self.valueOffset).bindMemory(to: Value.self, capacity: 1)
+      .initialize(to: initialValue)
+  }
+
+  @inlinable
   deinit {
+    // relaxed: whoever destroys the lock has exclusive access to it.
+    if unsafe header.pointee.mutex.word.load(ordering: .relaxed) != 0 { stopDestroying() }
     unsafe value.deinitialize(count: 1)
-    unsafe value.deallocate()
+    unsafe header.deinitialize(count: 1)
+    unsafe UnsafeMutableRawPointer(header).deallocate()
   }
 
   /// Runs `body` with the lock held and access to the value.
   ///
+  /// - Returns: What `body` returned.
+  /// - Throws: What `body` throws, after the lock has been given back.
   /// - Precondition: The calling thread is not inside another call on the same object. If it is,
   ///   the program stops.
   @inlinable
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
-    mutex.lock()
-    defer { mutex.unlock() }
+    if unsafe !header.pointee.mutex.tryLock() {
+      lockSlowly(until: .distantFuture)
+    }
+    defer { unsafe header.pointee.mutex.unlock() }
     return try unsafe body(&value.pointee)
   }
 
   /// Runs `body` with the lock held and access to the value, if the lock is free at this moment.
   ///
   /// - Returns: What `body` returned, or nil if the lock was held.
+  /// - Throws: What `body` throws, after the lock has been given back.
   @inlinable
   public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result? {
-    guard mutex.tryLock() else { return nil }
-    defer { mutex.unlock() }
+    guard unsafe header.pointee.mutex.tryLock() else { return nil }
+    defer { unsafe header.pointee.mutex.unlock() }
     return try unsafe body(&value.pointee)
+  }
+
+  /// Runs `body` with the lock held and access to the value, unless a moment comes first.
+  ///
+  /// - Returns: What `body` returned, or nil if the lock could not be had until then. It is tried
+  ///   at least once, even when the moment has passed.
+  /// - Throws: What `body` throws, after the lock has been given back.
+  /// - Precondition: The calling thread is not inside another call on the same object. If it is,
+  ///   the program stops.
+  @available(*, noasync, message: "waiting blocks the calling thread")
+  @inlinable
+  public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+    until deadline: MonotonicInstant,
+    _ body: (inout sending Value) throws(Failure) -> sending Result
+  ) throws(Failure) -> sending Result? {
+    if unsafe !header.pointee.mutex.tryLock() {
+      guard lockSlowly(until: deadline) else { return nil }
+    }
+    defer { unsafe header.pointee.mutex.unlock() }
+    return try unsafe body(&value.pointee)
+  }
+
+  /// Runs `body` with the lock held and access to the value, unless `duration` passes first.
+  ///
+  /// - Parameters:
+  ///   - duration: The longest time to wait for the lock, on the monotonic clock. Zero or less tries
+  ///     once.
+  ///   - body: What to do with the value.
+  /// - Returns: What `body` returned, or nil if the lock could not be had in that time.
+  /// - Throws: What `body` throws, after the lock has been given back.
+  /// - Precondition: The calling thread is not inside another call on the same object. If it is,
+  ///   the program stops.
+  @available(*, noasync, message: "waiting blocks the calling thread")
+  @inlinable
+  public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+    for duration: Duration,
+    _ body: (inout sending Value) throws(Failure) -> sending Result
+  ) throws(Failure) -> sending Result? {
+    try withLock(until: .now.advanced(by: duration), body)
+  }
+}
+
+extension Locked where Value: ~Copyable {
+  @usableFromInline
+  @discardableResult
+  borrowing func lockSlowly(until deadline: MonotonicInstant) -> Bool {
+    if unsafe header.pointee.mutex.isHeldByCurrentThread {
+      fatalError("\(name).withLock: called inside another call on the same object by one thread")
+    }
+    return unsafe header.pointee.mutex.lock(until: deadline)
+  }
+
+  @usableFromInline
+  borrowing func stopDestroying() -> Never {
+    fatalError("\(name): destroyed while its lock is held")
+  }
+
+  private var name: String {
+    unsafe header.pointee.label.map { "Locked<\(Value.self)> \"\($0)\"" } ?? "Locked<\(Value.self)>"
+  }
+}
+
+/// What the block of a ``Locked`` begins with.
+@usableFromInline
+struct LockedHeader: ~Copyable {
+  @usableFromInline let mutex = FastMutex()
+  @usableFromInline let label: String?
+
+  @inlinable
+  init(label: String?) {
+    self.label = label
   }
 }

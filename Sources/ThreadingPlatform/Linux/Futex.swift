@@ -61,6 +61,11 @@ package enum Futex {
     wake(word, count: .max)
   }
 
+  /// The address by which the kernel knows the word: to tell words apart, and for messages.
+  package static func address(of word: borrowing Atomic<UInt32>) -> UInt {
+    unsafe withAddress(of: word) { UInt(bitPattern: $0) }
+  }
+
   // SAFETY: Atomic<UInt32> stores its value in place, with UInt32's size and alignment, so the
   // address of the one is the address of the other. The pointer is only used inside `body`.
   private static func withAddress<Result>(

@@ -1,0 +1,241 @@
+import Synchronization
+import TestSupport
+import Testing
+import ThreadingLocks
+import ThreadingPlatform
+
+private final class Shared: Sendable {
+  let mutex = FastMutex()
+  let count = Unguarded(0)
+}
+
+@Suite("FastMutex")
+struct FastMutexTests {
+  // MARK: Sequential rules
+
+  @Test("is one 32-bit word")
+  func size() {
+    #expect(MemoryLayout<FastMutex>.size == 4)
+    #expect(MemoryLayout<FastMutex>.alignment == 4)
+  }
+
+  @Test("is held from lock to unlock")
+  func lockAndUnlock() throws {
+    let shared = Shared()
+    #expect(shared.mutex.isHeldByCurrentThread == false)
+    shared.mutex.lock()
+    #expect(shared.mutex.isHeldByCurrentThread == true)
+    try concurrently(1) { _ in
+      #expect(shared.mutex.isHeldByCurrentThread == false)
+      #expect(shared.mutex.tryLock() == false)
+    }
+    #expect(shared.mutex.tryLock() == false, "trying does not recurse")
+    shared.mutex.unlock()
+    #expect(shared.mutex.isHeldByCurrentThread == false)
+    try concurrently(1) { _ in
+      #expect(shared.mutex.tryLock() == true)
+      shared.mutex.unlock()
+    }
+  }
+
+  @Test("withLock gives the lock back when the body returns and when it throws")
+  func scoped() {
+    struct Refusal: Error {}
+    let mutex = FastMutex()
+    #expect(mutex.withLock { mutex.isHeldByCurrentThread })
+    #expect(mutex.isHeldByCurrentThread == false)
+    #expect(throws: Refusal.self) { try mutex.withLock { throw Refusal() } }
+    #expect(mutex.isHeldByCurrentThread == false)
+    #expect(mutex.withLockIfAvailable { 5 } == 5)
+    mutex.withLock { #expect(mutex.withLockIfAvailable { 5 } == nil) }
+  }
+
+  // MARK: Time
+
+  @Test("a wait for a held lock ends at its deadline, never before")
+  func timedOut() throws {
+    let shared = Shared()
+    shared.mutex.lock()
+    defer { shared.mutex.unlock() }
+    for microseconds in [-5, 0, 100, 1_000, 4_000] {
+      try concurrently(1) { _ in
+        for _ in 0..<20 {
+          let start = MonotonicInstant.now
+          #expect(shared.mutex.lock(for: .microseconds(microseconds)) == false)
+          #expect(start.duration(to: .now) >= .microseconds(microseconds))
+        }
+      }
+    }
+  }
+
+  @Test(
+    "a wait without an end gets the lock when it is given back",
+    arguments: [
+      MonotonicInstant.distantFuture,
+      MonotonicInstant.now.advanced(by: .seconds(1_000_000_000_000)),
+    ])
+  func distantDeadline(deadline: MonotonicInstant) throws {
+    let shared = Shared()
+    let waiter = Atomic<UInt32>(0)
+    shared.mutex.lock()
+    let join = try inBackground {
+      waiter.store(SystemThread.currentID, ordering: .releasing)
+      #expect(shared.mutex.lock(until: deadline) == true)
+      #expect(shared.mutex.isHeldByCurrentThread == true)
+      shared.mutex.unlock()
+    }
+    #expect(eventually { threadIsAsleep(waiter.load(ordering: .acquiring)) })
+    shared.mutex.unlock()
+    join()
+  }
+
+  @Test("a free lock is had even when the moment has passed")
+  func pastDeadline() {
+    let mutex = FastMutex()
+    #expect(mutex.lock(until: MonotonicInstant(nanoseconds: 0)) == true)
+    #expect(mutex.tryLock() == false)
+    mutex.unlock()
+  }
+
+  @Test("a timed wait for a lock that changes hands all the time answers truly")
+  func timedUnderLoad() throws {
+    let shared = Shared()
+    let stop = Atomic(false)
+    let owner = try inBackground {
+      while !stop.load(ordering: .relaxed) {
+        shared.mutex.withLock { SystemThread.sleep(until: .now.advanced(by: .microseconds(300))) }
+        SystemThread.yield()
+      }
+    }
+    for _ in 0..<200 {
+      let start = MonotonicInstant.now
+      if shared.mutex.lock(until: start.advanced(by: .milliseconds(2))) {
+        #expect(shared.mutex.isHeldByCurrentThread == true)
+        shared.mutex.unlock()
+      } else {
+        #expect(shared.mutex.isHeldByCurrentThread == false)
+        #expect(start.duration(to: .now) >= .milliseconds(2))
+      }
+    }
+    stop.store(true, ordering: .relaxed)
+    owner()
+  }
+
+  // MARK: Misuse
+
+  @Test("locking again by the owner stops the program with a message")
+  func relock() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let mutex = FastMutex()
+      mutex.withLock { mutex.withLock {} }
+    }
+    #expect(message(of: result).contains("FastMutex.lock: the lock at 0x"))
+    #expect(message(of: result).contains("is already held by the calling thread"))
+  }
+
+  @Test("a timed lock by the owner stops the program too")
+  func timedRelock() async {
+    await #expect(processExitsWith: .failure) {
+      let mutex = FastMutex()
+      mutex.withLock { _ = lock(mutex, until: .now) }
+    }
+  }
+
+  @Test("unlocking a free lock stops the program with a message")
+  func unlockFree() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let mutex = FastMutex()
+      unlock(mutex)
+    }
+    #expect(message(of: result).contains("FastMutex.unlock"))
+    #expect(message(of: result).contains("held by nobody"))
+  }
+
+  @Test("unlocking by a stranger stops the program and names both threads")
+  func foreignUnlock() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let shared = Shared()
+      lock(shared.mutex)
+      try concurrently(1) { _ in
+        try? SystemThread.setCurrentName("stranger")
+        shared.mutex.unlock()
+      }
+    }
+    #expect(message(of: result).contains("and was unlocked by thread"))
+    #expect(message(of: result).contains("\"stranger\""))
+  }
+
+  @Test("destroying a held lock stops the program with a message")
+  func destroyedWhileHeld() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let shared = Shared()
+      lock(shared.mutex)
+      _ = consume shared
+    }
+    #expect(message(of: result).contains("FastMutex: a lock was destroyed while held by thread"))
+  }
+
+  // MARK: Stress
+
+  @Test(
+    "excludes and loses no wake under load", .timeLimit(.minutes(1)), arguments: [2, 4, 8],
+    [UInt64(1)])
+  func stress(threads: Int, seed: UInt64) throws {
+    let shared = Shared()
+    let taken = Atomic(0)
+    let rounds = 100_000 / threads
+    try concurrently(threads) { index in
+      var random = SeededGenerator(seed: seed &+ UInt64(index))
+      var mine = 0
+      for _ in 0..<rounds {
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0:
+          guard shared.mutex.tryLock() else { continue }
+        case 1:
+          let microseconds = Int.random(in: 0..<20, using: &random)
+          guard shared.mutex.lock(for: .microseconds(microseconds)) else { continue }
+        default:
+          shared.mutex.lock()
+        }
+        let before = shared.count.value
+        if Int.random(in: 0..<64, using: &random) == 0 { SystemThread.yield() }
+        shared.count.value = before + 1
+        mine += 1
+        shared.mutex.unlock()
+      }
+      taken.wrappingAdd(mine, ordering: .relaxed)
+    }
+    #expect(shared.count.value == taken.load(ordering: .relaxed))
+  }
+
+  @Test("signals that interrupt the wait do no harm", .timeLimit(.minutes(1)))
+  func signalled() throws {
+    let shared = Shared()
+    let senders = Unguarded([@Sendable () -> Void]())
+    let done = Atomic(0)
+    let before = HarmlessSignal.count
+    let joins = try (0..<3).map { _ in
+      try inBackground {
+        let send = HarmlessSignal.accept()
+        shared.mutex.withLock { senders.value.append(send) }
+        for _ in 0..<10_000 {
+          shared.mutex.withLock {
+            shared.count.value += 1
+            if shared.count.value.isMultiple(of: 100) { SystemThread.yield() }
+          }
+        }
+        done.wrappingAdd(1, ordering: .relaxed)
+        // Stays until all have ended, so that every sender has a living thread to send to.
+        while done.load(ordering: .relaxed) < 3 { SystemThread.yield() }
+        shared.mutex.withLock { senders.value = [] }
+      }
+    }
+    while done.load(ordering: .relaxed) < 3 {
+      shared.mutex.withLock { for send in senders.value { send() } }
+      SystemThread.yield()
+    }
+    for join in joins { join() }
+    #expect(shared.count.value == 30_000)
+    #expect(HarmlessSignal.count > before)
+  }
+}

@@ -1,0 +1,27 @@
+import Testing
+import ThreadingLocks
+import ThreadingPlatform
+
+// The calls that are marked unavailable in async code, for tests whose bodies are async: exit tests,
+// and tests that run on the pool. Nothing here suspends.
+
+func lock(_ mutex: borrowing FastMutex) { mutex.lock() }
+func unlock(_ mutex: borrowing FastMutex) { mutex.unlock() }
+func lock(_ mutex: borrowing FastMutex, until deadline: MonotonicInstant) -> Bool {
+  mutex.lock(until: deadline)
+}
+
+/// What a stopped program wrote to its standard error.
+func message(of result: ExitTest.Result?) -> String {
+  String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+}
+
+func wait(_ condition: borrowing ConditionVariable, _ mutex: borrowing FastMutex) {
+  condition.wait(mutex)
+}
+
+func wait(
+  _ condition: borrowing ConditionVariable, _ mutex: borrowing FastMutex, for holds: () -> Bool
+) {
+  condition.wait(mutex, condition: holds)
+}
