@@ -34,8 +34,8 @@ struct RunnerTests {
       ["x", "y", "z"].map { script.implementation($0) { _ in 100 } })
     let plan = Plan(samples: 4, shortestBatch: 0, largestRound: .max, warmUps: 0)
     _ = try runner(plan).measure(workload)
-    // The first three calls calibrate.
-    #expect(script.called.dropFirst(3).joined() == "xyzyzxzxyxyz")
+    // The first six calls calibrate, two for each.
+    #expect(script.called.dropFirst(6).joined() == "xyzyzxzxyxyz")
   }
 
   @Test("each implementation is warmed up before any sample counts")
@@ -46,8 +46,8 @@ struct RunnerTests {
       ["x", "y"].map { script.implementation($0) { _ in 100 } })
     let plan = Plan(samples: 1, shortestBatch: 0, largestRound: .max, warmUps: 2)
     let rows = try runner(plan).measure(workload)
-    // Calibration, two rounds of warming up, one sample.
-    #expect(script.called.joined() == "xyxyyxxy")
+    // Calibration (twice each), two rounds of warming up, one sample.
+    #expect(script.called.joined() == "xxyyxyyxxy")
     #expect(rows.count == 2)
   }
 
@@ -68,6 +68,22 @@ struct RunnerTests {
     #expect(rows[0].medianNanoseconds == 10)
     #expect(rows[1].medianNanoseconds == 100_000)
     #expect(rows[1].ratioToOurs == 10_000)
+  }
+
+  @Test("one slow batch does not end the calibration")
+  func disturbedCalibration() throws {
+    let script = Script()
+    let workload = Workload(
+      "a/b", item: "nothing", threads: 1,
+      [
+        script.implementation("ours") { items in
+          // Somebody else had the processor during the second call.
+          script.called.count == 2 ? 5_000_000 : Int64(items) * 10
+        }
+      ])
+    let plan = Plan(samples: 1, shortestBatch: 1_000_000, largestRound: .max, warmUps: 0)
+    let row = try #require(try runner(plan).measure(workload).first)
+    #expect((100_000...200_000).contains(row.items))
   }
 
   @Test("a fixed number of items is kept, and repeated to make a batch long enough")
@@ -118,7 +134,7 @@ struct RunnerTests {
     #expect(rows[1].medianNanoseconds == 50)
   }
 
-  /// Says that its samples took the given times, after one call to calibrate.
+  /// Says that its samples took the given times, after two calls to calibrate.
   private func replaying(_ name: String, _ nanoseconds: [Int64]) -> Implementation {
     let script = Script()
     return Implementation(name) { _ in
@@ -126,7 +142,7 @@ struct RunnerTests {
         list.append(name)
         return list.count
       }
-      return calls == 1 ? 1 : nanoseconds[calls - 2]
+      return calls <= 2 ? 1 : nanoseconds[calls - 3]
     }
   }
 

@@ -68,20 +68,26 @@ struct Runner: Sendable {
     switch workload.size {
     case .calibrated:
       entrant = Entrant(workload, implementation, roundItems: 1)
-      var nanoseconds = try entrant.sample()
-      while nanoseconds < plan.shortestBatch {
+      while let nanoseconds = try tooShort(entrant) {
         entrant.roundItems = grown(entrant.roundItems, nanoseconds)
-        nanoseconds = try entrant.sample()
       }
     case .fixed(let items):
       entrant = Entrant(workload, implementation, roundItems: min(items, plan.largestRound))
-      var nanoseconds = try entrant.sample()
-      while nanoseconds < plan.shortestBatch {
+      while let nanoseconds = try tooShort(entrant) {
         entrant.rounds = grown(entrant.rounds, nanoseconds)
-        nanoseconds = try entrant.sample()
       }
     }
     return entrant
+  }
+
+  /// How long a batch took, if that is too short. One that is long enough has to be so twice: the
+  /// first time the machine may have been busy with something else.
+  private func tooShort(_ entrant: Entrant) throws(Failure) -> Int64? {
+    for _ in 0..<2 {
+      let nanoseconds = try entrant.sample()
+      if nanoseconds < plan.shortestBatch { return nanoseconds }
+    }
+    return nil
   }
 
   /// The next count to try after `count` took `nanoseconds`: what the target needs by proportion

@@ -6,56 +6,65 @@ import ThreadingFoundation
 
 /// Threads and what belongs to them.
 enum ThreadWorkloads {
-  static let all = [startAndJoin, dictionaryRead, dictionaryWrite]
+  static let all = [
+    startAndJoin("thread/start-join", on: .free),
+    startAndJoin("thread/start-join-one-core", on: .oneProcessor),
+    dictionaryRead, dictionaryWrite,
+  ]
 
   /// The same for all, enough for any body here.
   private static let stackSize = 512 * 1024
 
-  private static let startAndJoin = Workload(
-    "thread/start-join", item: "start a thread, have it count, wait for its end", threads: 2,
-    [
-      .ours { items in
-        let attributes = ThreadAttributes(stackSize: stackSize)
-        return try startBatch(items) { body in
-          try PosixThread.start(attributes, body: body).join()
-        }
-      },
-      Implementation("ours-foundation") { items in
-        let attributes = ThreadAttributes(stackSize: stackSize)
-        return try startBatch(items) { body in
-          try FoundationThread.start(attributes, body: body).join()
-        }
-      },
-      Implementation("pthread") { items in
-        try startBatch(items) { body in
-          try PthreadRival.startAndJoin(stackSize: stackSize, body)
-        }
-      },
-      Implementation("foundation") { items in
-        // There is no join: the body says that it is through, a little before the thread is gone.
-        let done = DispatchSemaphore(value: 0)
-        return try startBatch(items) { body in
-          let thread = Foundation.Thread {
-            body()
-            done.signal()
+  private static func startAndJoin(_ name: String, on processors: Team.Placement) -> Workload {
+    Workload(
+      name, item: "start a thread, have it count, wait for its end", threads: 2,
+      [
+        .ours { items in
+          let attributes = ThreadAttributes(stackSize: stackSize)
+          return try startBatch(items, on: processors) { body in
+            try PosixThread.start(attributes, body: body).join()
           }
-          thread.stackSize = stackSize
-          thread.start()
-          done.wait()
-        }
-      },
-    ])
+        },
+        Implementation("ours-foundation") { items in
+          let attributes = ThreadAttributes(stackSize: stackSize)
+          return try startBatch(items, on: processors) { body in
+            try FoundationThread.start(attributes, body: body).join()
+          }
+        },
+        Implementation("pthread") { items in
+          try startBatch(items, on: processors) { body in
+            try PthreadRival.startAndJoin(stackSize: stackSize, body)
+          }
+        },
+        Implementation("foundation") { items in
+          // There is no join: the body says that it is through, a little before the thread is gone.
+          let done = DispatchSemaphore(value: 0)
+          return try startBatch(items, on: processors) { body in
+            let thread = Foundation.Thread {
+              body()
+              done.signal()
+            }
+            thread.stackSize = stackSize
+            thread.start()
+            done.wait()
+          }
+        },
+      ])
+  }
 
   @inline(__always)
   private static func startBatch(
-    _ items: Int, _ startAndJoin: (@escaping @Sendable () -> Void) throws -> Void
+    _ items: Int, on processors: Team.Placement,
+    _ startAndJoin: @escaping @Sendable (@escaping @Sendable () -> Void) throws -> Void
   ) throws -> Int64 {
-    let tally = Tally()
-    let stopwatch = Stopwatch()
-    for _ in 0..<items { try startAndJoin { tally.increment() } }
-    let nanoseconds = stopwatch.nanoseconds
-    try WrongResult.unless("the threads that ran", tally.value, is: items)
-    return nanoseconds
+    try Team.alone(on: processors) {
+      let tally = Tally()
+      let stopwatch = Stopwatch()
+      for _ in 0..<items { try startAndJoin { tally.increment() } }
+      let nanoseconds = stopwatch.nanoseconds
+      try WrongResult.unless("the threads that ran", tally.value, is: items)
+      return nanoseconds
+    }
   }
 
   private enum NumberKey: ThreadDictionaryKey {
