@@ -1,6 +1,6 @@
 /// All workloads, lowest layer first.
 enum Catalogue {
   static let all: [Workload] =
-    PlatformWorkloads.all + LockWorkloads.all + ThreadWorkloads.all + LoopWorkloads.all
-    + TimerWorkloads.all
+    PlatformWorkloads.all + LockWorkloads.all + WaitingWorkloads.all + ThreadWorkloads.all
+    + LoopWorkloads.all + TimerWorkloads.all
 }

@@ -3,15 +3,9 @@ import Foundation
 import Synchronization
 import Threading
 
-/// Locks, conditions and semaphores.
+/// Locks.
 enum LockWorkloads {
-  static let all =
-    [uncontended, valueUncontended] + [2, 4, 8].map(contended)
-    + [
-      idleSignal,
-      conditionPingPong("condition/ping-pong", on: .ownProcessors),
-      conditionPingPong("condition/ping-pong-one-core", on: .oneProcessor),
-    ]
+  static let all = [uncontended, value] + [2, 4, 8].map(contended)
 
   private static let uncontended = Workload(
     "lock/uncontended", item: "take and give back a lock that nobody else wants", threads: 1,
@@ -80,7 +74,7 @@ enum LockWorkloads {
     return nanoseconds
   }
 
-  private static let valueUncontended = Workload(
+  private static let value = Workload(
     "lock/value", item: "add 1 to a value that its lock holds", threads: 1,
     [
       .ours { items in
@@ -100,41 +94,6 @@ enum LockWorkloads {
         return nanoseconds
       },
     ])
-
-  private static let idleSignal = Workload(
-    "condition/idle-signal", item: "signal a condition that nobody waits for", threads: 1,
-    [
-      .ours { items in
-        let condition = ConditionBox()
-        let stopwatch = Stopwatch()
-        for _ in 0..<items { condition.signal() }
-        return stopwatch.nanoseconds
-      },
-      Implementation("foundation") { items in
-        let condition = NSCondition()
-        let stopwatch = Stopwatch()
-        for _ in 0..<items { condition.signal() }
-        return stopwatch.nanoseconds
-      },
-      Implementation("pthread") { items in
-        let condition = PthreadCondition()
-        let stopwatch = Stopwatch()
-        for _ in 0..<items { condition.signal() }
-        return stopwatch.nanoseconds
-      },
-    ])
-
-  private static func conditionPingPong(_ name: String, on processors: Team.Placement) -> Workload {
-    Workload(
-      name, item: "one round trip between two threads", threads: 2,
-      [
-        .ours(PingPong.batch(on: processors) { OurConditionSignal() }),
-        Implementation(
-          "foundation", PingPong.batch(on: processors) { FoundationConditionSignal() }),
-        Implementation("pthread", PingPong.batch(on: processors) { PthreadConditionSignal() }),
-        Implementation("kernel", PingPong.batch(on: processors) { FutexSignal() }),
-      ])
-  }
 }
 
 /// The standard library's lock with its value, in a class so that it has an address.
@@ -145,11 +104,4 @@ private final class MutexBox: Sendable {
   func increment() { mutex.withLock { $0 &+= 1 } }
 
   var value: Int { mutex.withLock { $0 } }
-}
-
-private final class ConditionBox: Sendable {
-  private let condition = ConditionVariable()
-
-  @inline(__always)
-  func signal() { condition.signal() }
 }

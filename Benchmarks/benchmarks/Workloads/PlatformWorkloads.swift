@@ -54,9 +54,10 @@ enum PlatformWorkloads {
       name, item: "one round trip between two threads", threads: 2,
       [
         .ours(PingPong.batch(on: processors) { FutexSignal() }),
-        Implementation("pthread", PingPong.batch(on: processors) { PthreadConditionSignal() }),
         Implementation(
-          "semaphore", PingPong.batch(on: processors) { PosixSemaphoreRival(value: 0) }),
+          "pthread", PingPong.batch(on: processors) { PthreadConditionSignal(whileLocked: true) }),
+        Implementation(
+          "posix-semaphore", PingPong.batch(on: processors) { PosixSemaphoreRival(value: 0) }),
         Implementation("dispatch", PingPong.batch(on: processors) { DispatchSignal() }),
       ])
   }

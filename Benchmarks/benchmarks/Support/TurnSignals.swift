@@ -3,17 +3,22 @@ import Foundation
 import Threading
 
 /// A flag under a mutex with a condition: how most programs have one thread wait for another.
+/// Signalled with the mutex held, as most do, or after it was given back.
 final class PthreadConditionSignal: TurnSignal {
   private let mutex = PthreadMutex()
   private let condition = PthreadCondition()
   // SAFETY: guarded by `mutex`.
   private nonisolated(unsafe) var given = false
+  private let whileLocked: Bool
+
+  init(whileLocked: Bool) { self.whileLocked = whileLocked }
 
   func signal() {
     mutex.lock()
     unsafe given = true
-    condition.signal()
+    if whileLocked { condition.signal() }
     mutex.unlock()
+    if !whileLocked { condition.signal() }
   }
 
   func wait() {
@@ -30,12 +35,16 @@ final class OurConditionSignal: TurnSignal {
   private let condition = ConditionVariable()
   // SAFETY: guarded by `mutex`.
   private nonisolated(unsafe) var given = false
+  private let whileLocked: Bool
+
+  init(whileLocked: Bool) { self.whileLocked = whileLocked }
 
   func signal() {
     mutex.lock()
     unsafe given = true
-    condition.signal()
+    if whileLocked { condition.signal() }
     mutex.unlock()
+    if !whileLocked { condition.signal() }
   }
 
   func wait() {
@@ -51,12 +60,16 @@ final class FoundationConditionSignal: TurnSignal {
   private let condition = NSCondition()
   // SAFETY: guarded by `condition`.
   private nonisolated(unsafe) var given = false
+  private let whileLocked: Bool
+
+  init(whileLocked: Bool) { self.whileLocked = whileLocked }
 
   func signal() {
     condition.lock()
     unsafe given = true
-    condition.signal()
+    if whileLocked { condition.signal() }
     condition.unlock()
+    if !whileLocked { condition.signal() }
   }
 
   func wait() {
@@ -73,4 +86,12 @@ final class DispatchSignal: TurnSignal {
 
   func signal() { _ = semaphore.signal() }
   func wait() { semaphore.wait() }
+}
+
+/// The toolkit's semaphore.
+final class OurSemaphoreSignal: TurnSignal {
+  private let semaphore = CountingSemaphore(0)
+
+  func signal() { semaphore.release() }
+  func wait() { semaphore.acquire() }
 }
