@@ -21,20 +21,37 @@ internal import ThreadingPlatform
 /// ends with it.
 ///
 /// - Note: Safe to use from any thread. What was written before a value is stored happens before
-///   another thread reads it. Costs an uncontended lock and a lookup.
+///   another thread reads it. Inside its thread, reading costs a lookup; storing, and all access from
+///   outside, an uncontended lock more.
 public struct ThreadDictionary: Sendable {
-  let owner: ThreadHandle
+  @usableFromInline let owner: ThreadHandle
+
+  @inlinable
+  init(owner: ThreadHandle) {
+    self.owner = owner
+  }
 
   /// The calling thread's dictionary.
+  @inlinable
   public static var current: ThreadDictionary { ThreadDictionary(owner: .current) }
 
   /// The value under a typed key, or nil if there is none. Setting nil removes the value.
   ///
-  /// The value that was there before is released by the thread that replaces it.
+  /// The value that was there before is released by the thread that replaces it, or by the
+  /// dictionary's own thread when another one replaces it.
+  @inlinable
   public subscript<Key: ThreadDictionaryKey>(key: Key.Type) -> Key.Value?
   where Key.Value: Sendable {
-    get { read(key) }
-    nonmutating set { store(newValue, key) }
+    get {
+      if owner.isCurrent { return own(key) }
+      guard let box = owner.values.value(of: ObjectIdentifier(key)) else { return nil }
+      // SAFETY: what is stored under the key is a box of this very type.
+      return unsafe unsafeDowncast(box, to: ThreadValueBox<Key.Value>.self).value
+    }
+    nonmutating set {
+      if owner.isCurrent { return setOwn(newValue, key) }
+      owner.values.set(newValue.map { ThreadValueBox($0) }, for: ObjectIdentifier(key))
+    }
   }
 
   /// The value under a typed key, for the thread itself: the value need not be `Sendable`.
@@ -42,14 +59,15 @@ public struct ThreadDictionary: Sendable {
   /// This is the same value that ``subscript(_:)-(Key.Type)`` reaches, where both can be used.
   ///
   /// - Precondition: the dictionary is the calling thread's own. If it is not, the program stops.
+  @inlinable
   public subscript<Key: ThreadDictionaryKey>(local key: Key.Type) -> Key.Value? {
     get {
       checkOwner()
-      return read(key)
+      return own(key)
     }
     nonmutating set {
       checkOwner()
-      store(newValue, key)
+      setOwn(newValue, key)
     }
   }
 
@@ -57,11 +75,13 @@ public struct ThreadDictionary: Sendable {
   ///
   /// String keys and typed keys never meet.
   public subscript(key: String) -> (any Sendable)? {
-    get { owner.withValues { $0.value(named: key) } }
+    get { owner.isCurrent ? owner.values.ownValue(named: key) : owner.values.value(named: key) }
     nonmutating set {
-      let isOwner = owner.isCurrent
-      // Released here, with the lock free again: its deinit may use the dictionary.
-      _ = owner.withValues { $0.set(newValue, named: key, byOwner: isOwner) }
+      if owner.isCurrent {
+        owner.values.setOwn(newValue, named: key)
+      } else {
+        owner.values.set(newValue, named: key)
+      }
     }
   }
 
@@ -70,25 +90,28 @@ public struct ThreadDictionary: Sendable {
   /// - Precondition: the dictionary is the calling thread's own. If it is not, the program stops.
   public func removeAll() {
     checkOwner()
-    _ = owner.withValues { $0.takeAll() }
+    _ = owner.values.clear()
   }
 
-  private func read<Key: ThreadDictionaryKey>(_ key: Key.Type) -> Key.Value? {
-    guard let box = owner.withValues({ $0.value(of: ObjectIdentifier(key)) }) else { return nil }
-    // SAFETY: only `store` puts a box under the key, of this very type.
-    return unsafe unsafeDowncast(box, to: ThreadValueBox<Key.Value>.self).value
+  @inlinable
+  func own<Key: ThreadDictionaryKey>(_ key: Key.Type) -> Key.Value? {
+    guard let box = unsafe owner.values.ownValue(of: ObjectIdentifier(key)) else { return nil }
+    // SAFETY: what is stored under the key is a box of this very type, and only this thread takes it
+    // out of the table, which it does not do while the value is copied.
+    return unsafe box._withUnsafeGuaranteedRef {
+      unsafe unsafeDowncast($0, to: ThreadValueBox<Key.Value>.self).value
+    }
   }
 
-  private func store<Key: ThreadDictionaryKey>(_ value: Key.Value?, _ key: Key.Type) {
-    let box = value.map { ThreadValueBox($0) }
-    let isOwner = owner.isCurrent
-    // Released here, with the lock free again: its deinit may use the dictionary.
-    _ = owner.withValues { $0.set(box, for: ObjectIdentifier(key), byOwner: isOwner) }
+  @inlinable
+  func setOwn<Key: ThreadDictionaryKey>(_ value: Key.Value?, _ key: Key.Type) {
+    owner.values.setOwn(value.map { ThreadValueBox($0) }, for: ObjectIdentifier(key))
   }
 
-  private func checkOwner() {
+  @inlinable
+  func checkOwner() {
     precondition(
-      owner.isCurrent, "ThreadDictionary: a local value of \(owner) was asked for by another thread"
+      owner.isCurrent, "ThreadDictionary: a local value of a thread was asked for by another thread"
     )
   }
 }

@@ -1,3 +1,4 @@
+public import CThreadingPlatform
 internal import Synchronization
 internal import ThreadingLocks
 internal import ThreadingPlatform
@@ -20,6 +21,9 @@ public final class ThreadHandle: Sendable {
 
   private let cancelled = Atomic<Bool>(false)
 
+  /// What the thread's dictionary holds.
+  @usableFromInline let values = ThreadValues()
+
   /// Guards `record`, and is held by whoever uses the system's handle of a live thread that is not
   /// the caller: the thread takes it to end, so it cannot end meanwhile.
   private let lock = FastMutex()
@@ -36,7 +40,6 @@ public final class ThreadHandle: Sendable {
     var name: String?
     /// Whether the system's handle may be used.
     var isAlive = false
-    var values = ThreadValueTable()
   }
 
   /// What only the thread itself touches.
@@ -63,11 +66,11 @@ public final class ThreadHandle: Sendable {
 
   /// The calling thread. Costs a thread-local read; the first call on a thread of other origin makes
   /// the handle.
+  @inlinable
   public static var current: ThreadHandle {
-    if let record = ThreadRecordSlot.current {
-      return unsafe unsafeDowncast(record, to: ThreadHandle.self)
-    }
-    return adoptCurrent()
+    guard let record = unsafe ctp_get_thread_record() else { return adoptCurrent() }
+    // SAFETY: only handles are put there, see ThreadRecordSlot.
+    return unsafe Unmanaged<ThreadHandle>.fromOpaque(record).takeUnretainedValue()
   }
 
   /// The process's main thread.
@@ -76,9 +79,14 @@ public final class ThreadHandle: Sendable {
   // MARK: Identity and state
 
   /// Whether this is the calling thread. Costs a thread-local read.
+  @inlinable
   public var isCurrent: Bool {
-    ThreadRecordSlot.current === self || (isMain && SystemThread.currentID == kernelID)
+    if unsafe ctp_get_thread_record() == Unmanaged.passUnretained(self).toOpaque() { return true }
+    return isMain && isCurrentMain
   }
+
+  /// Whether the caller is the main thread, which may not have taken up its handle yet.
+  @usableFromInline var isCurrentMain: Bool { SystemThread.currentID == kernelID }
 
   /// Whether this is the process's main thread.
   public var isMain: Bool { self === Self.main }
@@ -178,11 +186,6 @@ public final class ThreadHandle: Sendable {
     // relaxed: the thread and its starter store the same number, each before it enters `running`.
     systemNumber.store(system.rawValue, ordering: .relaxed)
   }
-
-  /// Calls `body` with the values that any thread may reach, and the lock held.
-  func withValues<Result>(_ body: (inout ThreadValueTable) -> Result) -> Result {
-    lock.withLock { unsafe body(&record.values) }
-  }
 }
 
 // MARK: - A thread's beginning and end
@@ -211,7 +214,8 @@ extension ThreadHandle {
   }
 
   @inline(never)
-  private static func adoptCurrent() -> ThreadHandle {
+  @usableFromInline
+  static func adoptCurrent() -> ThreadHandle {
     let id = SystemThread.currentID
     let handle = id == SystemThread.processID ? main : ThreadHandle(adopting: id)
     handle.install()
@@ -221,10 +225,8 @@ extension ThreadHandle {
 
   /// From here on only the thread itself reaches what the system holds of it.
   private func retire() {
-    lock.withLock {
-      unsafe record.isAlive = false
-      unsafe record.values.retire()
-    }
+    lock.withLock { unsafe record.isAlive = false }
+    values.retire()
   }
 
   /// Runs the exit hooks and releases what the thread has stored.
@@ -235,9 +237,9 @@ extension ThreadHandle {
   package func clearStorage() {
     for _ in 1...Self.clearingRounds where !clearOnce() { return }
     let hasHooks = unsafe !local.endHooks.isEmpty
-    guard hasHooks || withValues({ !$0.isEmpty }) else { return }
+    guard hasHooks || !values.isEmpty else { return }
     unsafe local.endHooks = []
-    lock.withLock { unsafe record.values.close() }
+    values.close()
     _ = clearOnce()
     SystemThread.report(
       "\(self): storage was filled anew in each of \(Self.clearingRounds) rounds of clearing it; "
@@ -253,9 +255,8 @@ extension ThreadHandle {
     for hook in hooks.reversed() { hook() }
     let runLoop = unsafe local.runLoop
     unsafe local.runLoop = nil
-    // Released outside the lock: a deinit may use the table.
-    let values = lock.withLock { unsafe record.values.takeAll() }
-    return !hooks.isEmpty || runLoop != nil || !values.isEmpty
+    let hadValues = values.clear()
+    return !hooks.isEmpty || runLoop != nil || hadValues
   }
 }
 

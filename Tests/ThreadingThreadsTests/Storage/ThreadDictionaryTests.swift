@@ -131,6 +131,24 @@ struct ThreadDictionaryTests {
     #expect(try thread.join() == ["before the start", "from outside", "none"])
   }
 
+  @Test("what others store again and again is kept once, also if the thread never looks")
+  func storedUnseen() throws {
+    let gate = Shared.Flag()
+    let thread = try PosixThread.start { gate.wait() }
+    let tally = Tally()
+    for _ in 0..<1_000 {
+      thread.handle.dictionary[Object.self] = tally.probe(of: 0)
+      thread.handle.dictionary["key"] = tally.probe(of: 0)
+    }
+    #expect(tally.released.load(ordering: .relaxed) == 1_998)
+    thread.handle.dictionary["key"] = nil
+    #expect(thread.handle.dictionary["key"] == nil)
+    #expect(tally.released.load(ordering: .relaxed) == 1_999)
+    gate.set()
+    try thread.join()
+    #expect(tally.released.load(ordering: .relaxed) == 2_000)
+  }
+
   @Test("the dictionary of an ended thread is empty, and lets go of what it is given")
   func afterEnd() throws {
     let thread = try PosixThread.start { ThreadDictionary.current[Number.self] = 1 }
