@@ -121,7 +121,7 @@ struct ThreadRecordSlotTests {
     #expect(record.wasCurrent)
   }
 
-  @Test("a record that asks to stay is called again in the following rounds", arguments: 0...3)
+  @Test("a record that asks to stay is called again in the following rounds", arguments: 0...2)
   func stays(rounds: Int) throws {
     let record = Slot(rounds: rounds)
     let released = Atomic<Int>(0)

@@ -49,8 +49,8 @@ package protocol ThreadRecordObject: AnyObject {
   ///
   /// - Returns: whether to stay in the slot and be called again in the system's next round of
   ///   destructors, after those of others in this round. The system promises four rounds
-  ///   (`PTHREAD_DESTRUCTOR_ITERATIONS`), so an object that was installed before the thread's end
-  ///   may stay up to three times; one that stays longer is never released.
+  ///   (`PTHREAD_DESTRUCTOR_ITERATIONS`), and in the fourth the thread sanitizer has left the thread
+  ///   already; so an object that was installed before the thread's end may stay up to two times.
   func threadWillEnd() -> Bool
 }
 
