@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CThreadingPlatform.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -58,6 +59,10 @@ const char *ctp_program_name(void) { return program_invocation_short_name; }
 int ctp_eventfd(unsigned int initial) {
   int descriptor = eventfd(initial, EFD_CLOEXEC | EFD_NONBLOCK);
   return descriptor >= 0 ? descriptor : -errno;
+}
+
+int ctp_duplicate_onto(int source, int target) {
+  return dup3(source, target, O_CLOEXEC) >= 0 ? 0 : errno;
 }
 
 int ctp_epoll_create(void) {

@@ -39,6 +39,20 @@ static void ctp_signal_forward(int number) {
   errno = saved;
 }
 
+// A forked child shares the eventfds with its parent: a signal to the child shall not be reported
+// to the parent. Handlers that other threads were in do not go on in the child.
+static void ctp_signal_forget_all(void) {
+  for (int number = 0; number < _NSIG; number++) {
+    struct ctp_signal_slot *slot =
+        atomic_load_explicit(&ctp_signal_lists[number], memory_order_relaxed);
+    for (; slot; slot = slot->next) atomic_store_explicit(&slot->state, 0, memory_order_relaxed);
+  }
+}
+
+__attribute__((constructor)) static void ctp_signal_watch_fork(void) {
+  pthread_atfork(NULL, NULL, ctp_signal_forget_all);
+}
+
 int ctp_signal_install(int number, struct sigaction *previous) {
   struct sigaction action = {.sa_handler = ctp_signal_forward, .sa_flags = SA_RESTART};
   sigfillset(&action.sa_mask);

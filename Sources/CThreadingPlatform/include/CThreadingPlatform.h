@@ -98,6 +98,10 @@ const char *ctp_program_name(void);
 /// A non-blocking, close-on-exec eventfd. Returns the descriptor or a negative errno.
 int ctp_eventfd(unsigned int initial);
 
+/// Makes `target` another number of what `source` stands for, close-on-exec; what `target` stood for
+/// before is closed. Returns an errno.
+int ctp_duplicate_onto(int source, int target);
+
 /// A close-on-exec epoll instance. Returns the descriptor or a negative errno.
 int ctp_epoll_create(void);
 

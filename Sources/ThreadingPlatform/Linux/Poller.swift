@@ -20,6 +20,9 @@ package final class Poller: Sendable {
     package static let hangUp = Events(rawValue: 1 << 2)
     /// An error is pending on the descriptor. Always reported.
     package static let error = Events(rawValue: 1 << 3)
+    /// The descriptor was closed while it was watched. Never reported by the poller itself, which
+    /// the system does not tell: found by ``Poller/isWatching(_:)``.
+    package static let closed = Events(rawValue: 1 << 4)
   }
 
   /// How often a readiness that lasts is reported.
@@ -35,6 +38,11 @@ package final class Poller: Sendable {
     /// The token of the registration.
     package let token: UInt64
     package let events: Events
+
+    package init(token: UInt64, events: Events) {
+      self.token = token
+      self.events = events
+    }
   }
 
   private let epoll: CInt
@@ -54,13 +62,12 @@ package final class Poller: Sendable {
       close(epoll)
       throw .descriptorRefused("eventfd", -wakeDescriptor)
     }
-    // Edge-triggered: each write is reported once without the counter having to be read.
-    let code = ctp_epoll_control(
-      epoll, CInt(EPOLL_CTL_ADD), wakeDescriptor, Self.edgeReadable, Self.reservedToken)
-    guard code == 0 else {
+    do {
+      try watchWakeDescriptor()
+    } catch {
       close(wakeDescriptor)
       close(epoll)
-      throw .refused("epoll_ctl", code)
+      throw error
     }
   }
 
@@ -88,10 +95,47 @@ package final class Poller: Sendable {
     try control(EPOLL_CTL_MOD, descriptor, events, trigger, token)
   }
 
-  /// Stops watching a descriptor. One that was closed meanwhile is no longer watched either, so
-  /// that is not an error.
-  package func remove(_ descriptor: CInt) {
-    _ = ctp_epoll_control(epoll, CInt(EPOLL_CTL_DEL), descriptor, 0, 0)
+  /// Stops watching a descriptor.
+  ///
+  /// - Returns: false if it was closed before. It is no longer watched then either, unless what it
+  ///   stood for is still open under another number, here or in a child process: its events go on
+  ///   and nothing but ``startAnew(_:)`` ends them.
+  @discardableResult
+  package func remove(_ descriptor: CInt) -> Bool {
+    ctp_epoll_control(epoll, CInt(EPOLL_CTL_DEL), descriptor, 0, 0) == 0
+  }
+
+  /// Whether the descriptor still stands for what is being watched under its number: false if it
+  /// was closed, and if the number was given to something else since.
+  package func isWatching(_ descriptor: CInt) -> Bool {
+    // Adding what is there already is refused and changes nothing.
+    switch ctp_epoll_control(epoll, CInt(EPOLL_CTL_ADD), descriptor, 0, 0) {
+    case 0:
+      remove(descriptor)
+      return false
+    case EBADF, EPERM: return false
+    default: return true
+    }
+  }
+
+  /// Forgets all registrations but the given ones, with those that ``remove(_:)`` could not end.
+  /// Only for the thread that waits.
+  ///
+  /// - Throws: EMFILE or ENFILE when descriptors have run out, ENOMEM; nothing has changed then.
+  package func startAnew(
+    _ registrations: [(descriptor: CInt, events: Events, trigger: Trigger, token: UInt64)]
+  ) throws(ThreadingError) {
+    let fresh = ctp_epoll_create()
+    guard fresh >= 0 else { throw .descriptorRefused("epoll_create1", -fresh) }
+    defer { close(fresh) }
+    // The number stays the same, so a change from another thread is never made to a closed one.
+    let code = ctp_duplicate_onto(fresh, epoll)
+    guard code == 0 else { throw .refused("dup3", code) }
+    try watchWakeDescriptor()
+    for entry in registrations {
+      // What was closed meanwhile is found by isWatching.
+      try? add(entry.descriptor, for: entry.events, trigger: entry.trigger, token: entry.token)
+    }
   }
 
   /// Waits until at least one watched descriptor is ready, ``wake()`` is called or the deadline
@@ -123,8 +167,16 @@ package final class Poller: Sendable {
 
   // MARK: -
 
+  /// The most events that one wait reports.
   private static let batch = 128
   private static let edgeReadable = EPOLLIN.rawValue | EPOLLET.rawValue
+
+  private func watchWakeDescriptor() throws(ThreadingError) {
+    // Edge-triggered: each write is reported once without the counter having to be read.
+    let code = ctp_epoll_control(
+      epoll, CInt(EPOLL_CTL_ADD), wakeDescriptor, Self.edgeReadable, Self.reservedToken)
+    guard code == 0 else { throw .refused("epoll_ctl", code) }
+  }
 
   private func control(
     _ operation: CInt, _ descriptor: CInt, _ events: Events, _ trigger: Trigger, _ token: UInt64

@@ -23,45 +23,90 @@ final class LoopItems: Sendable {
   /// Refuses items from now on and lets go of those that are there.
   func close() {
     // What is let go of is kept until the lock is free: releasing it may run code of the user.
-    let bodies = state.withLock { $0.close() }
-    _ = consume bodies
+    let released = state.withLock { $0.close() }
+    _ = released
   }
 
   /// Adds a timer.
   ///
   /// - Returns: the loop, if it has to look at its deadline anew.
-  /// - Throws: EBUSY, ECANCELED: see ``ThreadTimer/claim(for:)``; ESRCH when the loop has ended.
+  /// - Throws: EBUSY, ECANCELED: see ``ItemOwner/claim(for:)``; ESRCH when the loop has ended.
   func add(_ timer: ThreadTimer, modes: UInt64) throws(ThreadingError) -> ThreadRunLoop? {
     try state.withLock { (state) throws(ThreadingError) in
       guard let loop = state.loop else { throw .loopEnded("ThreadRunLoop.add") }
-      try timer.claim(for: self)
+      try timer.owner.claim(for: self)
       return state.timers.add(timer, modes: modes) ? loop : nil
     }
   }
 
   /// Cancels a timer of these items.
   func cancel(_ timer: ThreadTimer) -> Bool {
-    let (wasToFire, body) = state.withLock { $0.timers.cancel(timer) }
+    let (wasToFire, body, loop) = state.withLock { state in
+      let (wasToFire, body) = state.timers.cancel(timer)
+      return (wasToFire, body, wasToFire ? state.loop : nil)
+    }
     // The closure goes here, with the lock free.
-    _ = consume body
+    _ = body
+    loop?.noteRemoval()
     return wasToFire
+  }
+
+  /// Adds a source.
+  ///
+  /// - Returns: the loop, which has to be told.
+  /// - Throws: what the poller refuses; EBUSY, ECANCELED: see ``ItemOwner/claim(for:)``; ESRCH when
+  ///   the loop has ended.
+  func add(_ source: InputSource, modes: UInt64) throws(ThreadingError) -> ThreadRunLoop {
+    try state.withLock { (state) throws(ThreadingError) in
+      guard let loop = state.loop else { throw .loopEnded("ThreadRunLoop.add") }
+      try state.sources.add(source, modes: modes) { () throws(ThreadingError) in
+        try source.owner.claim(for: self)
+      }
+      return loop
+    }
+  }
+
+  /// Cancels a source of these items.
+  func cancel(_ source: InputSource) -> Bool {
+    let (wasThere, handler, loop) = state.withLock { state in
+      let wasThere = source.slot >= 0
+      return (wasThere, state.sources.remove(source), wasThere ? state.loop : nil)
+    }
+    // The handler goes here, with the lock free.
+    _ = handler
+    loop?.noteRemoval()
+    return wasThere
+  }
+
+  func pause(_ source: InputSource) {
+    state.withLock { $0.sources.pause(source) }
+  }
+
+  func resume(_ source: InputSource) {
+    let loop = state.withLock { state in
+      state.sources.resume(source)
+      return state.loop
+    }
+    loop?.notifyFromOutside()
   }
 
   /// Calls the timers of the given modes that are due; what is scheduled meanwhile waits for the
   /// next look.
-  func fireDueTimers(in modes: UInt64) {
+  ///
+  /// - Returns: whether any was called.
+  func fireDueTimers(in modes: UInt64) -> Bool {
     guard
       let look = state.withLock({ state in
         state.timers.earliest(in: modes) == nil ? nil : state.timers.look(at: .now)
       })
-    else { return }
+    else { return false }
     var previous: ThreadTimer.Firing?
     while true {
       let due = state.withLock { state in
         if let previous { state.timers.end(previous) }
         return state.timers.popDue(look, in: modes)
       }
-      guard let (firing, body) = due else { return }
+      guard let (firing, body) = due else { return previous != nil }
       Self.call(body, firing)
       previous = firing
     }
@@ -79,9 +124,15 @@ struct LoopItemsState {
   /// The loop, until its thread ends.
   var loop: ThreadRunLoop?
   var timers = TimerTable()
+  var sources = SourceTable()
 
-  mutating func close() -> [ThreadTimer.Body] {
+  /// Whether there is anything to wait for in the given modes.
+  func hasItems(in modes: UInt64) -> Bool {
+    timers.earliest(in: modes) != nil || sources.hasSources(in: modes)
+  }
+
+  mutating func close() -> (timers: [ThreadTimer.Body], sources: [Any?]) {
     loop = nil
-    return timers.close()
+    return (timers.close(), sources.close())
   }
 }

@@ -11,7 +11,31 @@ extension ThreadRunLoop {
   public func add(_ timer: ThreadTimer, in modes: ModeSet = .common) throws(ThreadingError) {
     precondition(
       !modes.isEmpty, "ThreadRunLoop.add: the set of modes is empty; the timer would never fire")
-    // On its own thread the loop is awake and looks at its timers before it sleeps.
-    if let loop = try items.add(timer, modes: modes.bits), !loop.isCurrent { loop.notify() }
+    try items.add(timer, modes: modes.bits)?.notifyFromOutside()
   }
+
+  /// Adds a source, to be served while the loop runs in one of the modes. One that is ready in
+  /// another mode is served as soon as the loop runs in one of its own.
+  ///
+  /// - Throws: EBUSY when the source was added to a loop before, to this one or another; ECANCELED
+  ///   when it was cancelled; ESRCH when the loop's thread has ended. The first source that watches
+  ///   a descriptor takes two descriptors for the loop: EMFILE or ENFILE when they have run out.
+  ///   For the descriptor itself: EBADF when it is not open, EPERM when it is a regular file or a
+  ///   directory, which are always ready and cannot be waited for, EEXIST when this loop watches it
+  ///   already, ENOMEM or ENOSPC when the system's limits are reached. The source can be added
+  ///   again then.
+  /// - Note: Safe to call from any thread.
+  public func add(_ source: InputSource, in modes: ModeSet = .common) throws(ThreadingError) {
+    precondition(
+      !modes.isEmpty, "ThreadRunLoop.add: the set of modes is empty; the source would do nothing")
+    try items.add(source, modes: modes.bits).notifyFromOutside()
+  }
+
+  /// Has a sleeping loop look around. On its own thread it is awake, and looks before it sleeps.
+  func notifyFromOutside() {
+    if !isCurrent { notify() }
+  }
+
+  /// Something was taken off: a sleeping loop may have nothing left to wait for.
+  func noteRemoval() { notifyFromOutside() }
 }

@@ -107,11 +107,7 @@ extension ThreadRunLoop {
     requireOwner("run")
     let outer = frame
     frame = new
-    deferredIsStale = true
-    defer {
-      frame = outer
-      deferredIsStale = true
-    }
+    defer { frame = outer }
     while true {
       if let reason = pass(new) { return reason }
     }
@@ -123,10 +119,17 @@ extension ThreadRunLoop {
   private func pass(_ frame: Frame) -> ExitReason? {
     wakeWord.beginPass()
     let modes = activeModes(frame.mode)
+    if modes != servedModes {
+      servedModes = modes
+      pending.prepend(&deferred)
+      items.withLock { $0.sources.unpark(for: modes) }
+    }
     var handled = runPosted(in: modes)
-    if !handled || !frame.endsWhenHandled { waitForWork(frame, modes) }
-    items.fireDueTimers(in: modes)
+    waitForWork(frame, modes, mayWait: !(handled && frame.endsWhenHandled))
+    let fired = items.fireDueTimers(in: modes)
+    handled = serveReady(in: modes) || handled
     handled = runPosted(in: modes) || handled
+    if fired || handled { isQuiet = false }
     return exitReason(frame, modes, handled)
   }
 
@@ -140,16 +143,95 @@ extension ThreadRunLoop {
 
   // MARK: Sleeping
 
-  private func waitForWork(_ frame: Frame, _ modes: UInt64) {
-    guard pending.isEmpty, !endIsAsked(frame) else { return }
-    let timer = items.withLock { $0.timers.earliest(in: modes) }
+  private func waitForWork(_ frame: Frame, _ modes: UInt64, mayWait: Bool) {
+    let (timer, hasSources, poller, hasFound) = items.withLock { state in
+      (
+        state.timers.earliest(in: modes), state.sources.hasSources(in: modes),
+        state.sources.registeredCount > 0 ? state.sources.poller : nil, state.sources.hasFound
+      )
+    }
     // With nothing to wait for, the pass decides that the run is finished.
-    guard timer != nil || frame.flag != nil else { return }
-    let deadline = min(frame.deadline, timer ?? .distantFuture)
-    guard deadline.nanoseconds > 0, wakeWord.beginSleep(inPoll: false) else { return }
-    // From here on a poster sees the sleeper; one that came before is seen here.
-    if inbox.isEmpty { wakeWord.sleep(until: deadline) }
+    let hasReason = timer != nil || hasSources || frame.flag != nil
+    let isIdle = pending.isEmpty && readyPosition == ready.count && !hasFound
+    if mayWait, isIdle, hasReason, !endIsAsked(frame) {
+      let deadline = min(frame.deadline, timer ?? .distantFuture)
+      if sleep(until: deadline, in: poller) { return }
+    }
+    if let poller { look(poller, until: MonotonicInstant(nanoseconds: 0)) }
+  }
+
+  /// Sleeps until a moment or until woken.
+  ///
+  /// - Returns: false if there was no need to: something came meanwhile.
+  private func sleep(until deadline: MonotonicInstant, in poller: Poller?) -> Bool {
+    guard let poller else {
+      guard deadline.nanoseconds > 0, wakeWord.beginSleep(inPoll: false) else { return false }
+      // From here on a poster sees the sleeper; one that came before is seen here.
+      if inbox.isEmpty { wakeWord.sleep(until: deadline) }
+      wakeWord.beginPass()
+      return true
+    }
+    guard let limit = findClosedDescriptors() else { return false }
+    if sleepingPlace == nil { sleepingPlace = poller }
+    guard wakeWord.beginSleep(inPoll: true) else { return false }
+    if inbox.isEmpty {
+      look(poller, until: min(deadline, limit))
+    } else {
+      look(poller, until: MonotonicInstant(nanoseconds: 0))
+    }
     wakeWord.beginPass()
+    return true
+  }
+
+  private func look(_ poller: Poller, until deadline: MonotonicInstant) {
+    if readyPosition == ready.count {
+      ready.removeAll(keepingCapacity: true)
+      readyPosition = 0
+    }
+    waitNumber += 1
+    _ = poller.wait(until: deadline, into: &ready)
+  }
+
+  /// Looks, after something was done, for descriptors that were closed under the loop: a few
+  /// before each sleep, and the others in short steps once nothing else is going on. Then the loop
+  /// sleeps undisturbed.
+  ///
+  /// - Returns: how long to sleep at most before the next step; nil if one was found.
+  private func findClosedDescriptors() -> MonotonicInstant? {
+    if !isQuiet { uncheckedCount = items.withLock { $0.sources.slotCount } }
+    guard uncheckedCount > 0 else { return .distantFuture }
+    let step = isQuiet ? 256 : 4
+    isQuiet = true
+    uncheckedCount -= min(step, uncheckedCount)
+    let hasFound = items.withLock { state in
+      state.sources.findClosed(atMost: step)
+      return state.sources.hasFound
+    }
+    if hasFound { return nil }
+    return uncheckedCount > 0 ? .now.advanced(by: .milliseconds(10)) : .distantFuture
+  }
+
+  // MARK: Sources
+
+  /// Serves the sources that are ready.
+  ///
+  /// - Returns: whether any was.
+  private func serveReady(in modes: UInt64) -> Bool {
+    let hasFound = items.withLock { $0.sources.hasFound }
+    if hasFound { ready += items.withLock { $0.sources.takeFound() } }
+    guard readyPosition < ready.count else { return false }
+    var served = false
+    // A nested run goes on with what is left, from the same position.
+    while readyPosition < ready.count {
+      let event = ready[readyPosition]
+      readyPosition += 1
+      let next = items.withLock { $0.sources.job(for: event, in: modes, wait: waitNumber) }
+      guard let next else { continue }
+      next.job.run()
+      served = true
+    }
+    items.withLock { $0.sources.dropLostRegistrations() }
+    return served
   }
 
   private func endIsAsked(_ frame: Frame) -> Bool {
@@ -181,7 +263,7 @@ extension ThreadRunLoop {
   private func hasWork(in modes: UInt64) -> Bool {
     if !pending.isEmpty { return true }
     if !inbox.isEmpty { return true }
-    return items.withLock { $0.timers.earliest(in: modes) != nil }
+    return items.withLock { $0.hasItems(in: modes) }
   }
 
   // MARK: Posted blocks
@@ -206,10 +288,6 @@ extension ThreadRunLoop {
 
   private func takePosted() {
     unsafe pending.append(newestFirst: inbox.takeAll())
-    if deferredIsStale {
-      deferredIsStale = false
-      pending.prepend(&deferred)
-    }
   }
 
   /// Runs a block and frees it, or keeps it for a run in its modes.

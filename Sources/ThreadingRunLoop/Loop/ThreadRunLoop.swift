@@ -51,8 +51,21 @@ public final class ThreadRunLoop: @unchecked Sendable {
   var pending = PostedBlockQueue()
   /// Blocks for other modes than those that ran since they came.
   var deferred = PostedBlockQueue()
-  /// Whether the deferred blocks have to be looked at again: the modes may have changed.
-  var deferredIsStale = false
+  /// The modes of the last pass, as bits. In others, deferred blocks and parked sources have to be
+  /// looked at again.
+  var servedModes: UInt64 = 0
+  /// What became ready and was not served yet, from `readyPosition` on, as the poller's wait of
+  /// number `waitNumber` and those before it reported it.
+  var ready: [Poller.Event] = []
+  var readyPosition = 0
+  var waitNumber: UInt64 = 0
+  /// How many descriptors are still to be looked at for one that was closed, and whether the last
+  /// sleep brought nothing.
+  var uncheckedCount = 0
+  var isQuiet = false
+  /// The poller of the items, once the loop has slept in it. Written before beginSleep announces
+  /// `inPoll`, and never after: whoever finds that state may read it.
+  var sleepingPlace: Poller?
   /// The innermost run.
   var frame: Frame?
 
@@ -129,7 +142,8 @@ public final class ThreadRunLoop: @unchecked Sendable {
   func wake(_ sleeper: WakeWord.Sleeper) {
     switch sleeper {
     case .none: return
-    case .onFutex, .inPoll: wakeWord.wakeFromFutex()
+    case .onFutex: wakeWord.wakeFromFutex()
+    case .inPoll: sleepingPlace?.wake()
     }
     // relaxed: a count.
     wakeCount.wrappingAdd(1, ordering: .relaxed)

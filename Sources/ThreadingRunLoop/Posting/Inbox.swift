@@ -28,7 +28,7 @@ struct Inbox: ~Copyable, Sendable {
       unsafe block.pointee.next = UnsafeMutablePointer(bitPattern: seen)
       // Sequentially consistent: pairs with isEmpty after WakeWord.beginSleep. The release in it
       // pairs with the acquire in takeAll, for the block and what its poster wrote.
-      let (pushed, original) = unsafe head.weakCompareExchange(
+      let (pushed, original) = head.weakCompareExchange(
         expected: seen, desired: UInt(bitPattern: block),
         successOrdering: .sequentiallyConsistent, failureOrdering: .relaxed)
       if pushed { return true }

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Synchronization
 public import ThreadingPlatform
 
 /// Calls a closure on a loop's thread at a moment, once or again and again.
@@ -108,17 +107,9 @@ public final class ThreadTimer: @unchecked Sendable {
     self.body = body
   }
 
-  deinit {
-    // Nobody else can reach the timer now. relaxed: whoever wrote the word let go of us before.
-    let items = owner.load(ordering: .relaxed)
-    if items > Self.cancelledAlone {
-      unsafe Unmanaged<LoopItems>.fromOpaque(UnsafeRawPointer(bitPattern: items)!).release()
-    }
-  }
-
   /// Whether the timer will still fire: it is on a loop, and neither done nor cancelled.
   public var isScheduled: Bool {
-    guard let items = ownerItems else { return false }
+    guard let items = owner.items else { return false }
     return items.withLock { _ in phase == .scheduled || (phase == .firing && repeats) }
   }
 
@@ -131,15 +122,13 @@ public final class ThreadTimer: @unchecked Sendable {
   /// - Complexity: O(log n) in the timers of the loop.
   @discardableResult
   public func cancel() -> Bool {
-    // acquiring: pairs with the release in claim(for:).
-    let (cancelled, items) = owner.compareExchange(
-      expected: Self.unclaimed, desired: Self.cancelledAlone, ordering: .acquiring)
-    if cancelled {
+    switch owner.cancel() {
+    case .wasFree:
       body = nil
       return true
+    case .wasCancelled: return false
+    case .isOwned(let items): return items.cancel(self)
     }
-    if items == Self.cancelledAlone { return false }
-    return unsafe withItems(items) { $0.cancel(self) }
   }
 
   // MARK: - For the loop
@@ -151,17 +140,7 @@ public final class ThreadTimer: @unchecked Sendable {
     case finished
   }
 
-  // The loop that the timer belongs to.
-  //
-  // State               | meaning                              | leaves by
-  // unclaimed = 0       | on no loop yet                       | claim, cancel
-  // cancelledAlone = 1  | cancelled before it was on a loop    | never
-  // address of items    | on a loop; the timer holds a         | never
-  //                     | reference to that LoopItems          |
-  private let owner = Atomic<UInt>(unclaimed)
-  private static let unclaimed: UInt = 0
-  private static let cancelledAlone: UInt = 1
-
+  let owner = ItemOwner()
   let intervalNanoseconds: Int64
   let toleranceNanoseconds: Int64
 
@@ -177,38 +156,4 @@ public final class ThreadTimer: @unchecked Sendable {
   var heapIndex = -1
 
   var repeats: Bool { intervalNanoseconds >= 0 }
-
-  /// Gives the timer to a loop, with the lock of its items held.
-  ///
-  /// - Throws: EBUSY when it is on a loop already, ECANCELED when it was cancelled.
-  func claim(for items: LoopItems) throws(ThreadingError) {
-    let reference = unsafe Unmanaged.passRetained(items)
-    // releasing: hands the timer's fields to whoever takes the items' lock because of the word.
-    let (claimed, original) = unsafe owner.compareExchange(
-      expected: Self.unclaimed, desired: UInt(bitPattern: reference.toOpaque()),
-      ordering: .acquiringAndReleasing)
-    if claimed { return }
-    unsafe reference.release()
-    if original == Self.cancelledAlone {
-      throw ThreadingError(
-        call: "ThreadRunLoop.add", code: ECANCELED,
-        message: "the timer was cancelled; make another one")
-    }
-    throw ThreadingError(
-      call: "ThreadRunLoop.add", code: EBUSY,
-      message: "the timer was added to a loop before, which it stays with; make one per loop")
-  }
-
-  private var ownerItems: LoopItems? {
-    // acquiring: pairs with the release in claim(for:).
-    let items = owner.load(ordering: .acquiring)
-    return items > Self.cancelledAlone ? unsafe withItems(items) { $0 } : nil
-  }
-
-  // SAFETY: an address in `owner` is that of items to which this timer holds a reference.
-  @unsafe
-  private func withItems<Result>(_ address: UInt, _ body: (LoopItems) -> Result) -> Result {
-    unsafe Unmanaged<LoopItems>.fromOpaque(UnsafeRawPointer(bitPattern: address)!)
-      ._withUnsafeGuaranteedRef { body($0) }
-  }
 }

@@ -25,7 +25,7 @@ struct TimerHeap {
   /// The moment and the sequence number of the timer to fire first.
   var first: (moment: MonotonicInstant, sequence: UInt64)? {
     guard let entry = entries.first else { return nil }
-    return unsafe (MonotonicInstant(nanoseconds: entry.moment), entry.sequence)
+    return (MonotonicInstant(nanoseconds: entry.moment), entry.sequence)
   }
 
   /// Adds a timer that is in no heap.
@@ -36,8 +36,8 @@ struct TimerHeap {
   ) -> Bool {
     let entry = unsafe Entry(
       moment: moment.nanoseconds, sequence: sequence, timer: .passRetained(timer))
-    unsafe entries.append(entry)
-    return unsafe siftUp(entries.count - 1, entry) == 0
+    entries.append(entry)
+    return siftUp(entries.count - 1, entry) == 0
   }
 
   /// Takes the first timer out.
@@ -46,13 +46,13 @@ struct TimerHeap {
   /// Takes a timer out, given its `heapIndex`.
   @discardableResult
   mutating func remove(at index: Int) -> ThreadTimer {
-    let removed = unsafe entries[index]
-    let last = unsafe entries.removeLast()
+    let removed = entries[index]
+    let last = entries.removeLast()
     if index < entries.count {
-      if unsafe index > 0 && last.isBefore(entries[(index - 1) / 4]) {
-        _ = unsafe siftUp(index, last)
+      if index > 0 && last.isBefore(entries[(index - 1) / 4]) {
+        _ = siftUp(index, last)
       } else {
-        unsafe siftDown(index, last)
+        siftDown(index, last)
       }
     }
     let timer = unsafe removed.timer.takeRetainedValue()
@@ -65,11 +65,11 @@ struct TimerHeap {
     var index = start
     while index > 0 {
       let parent = (index - 1) / 4
-      guard unsafe entry.isBefore(entries[parent]) else { break }
-      unsafe place(entries[parent], index)
+      guard entry.isBefore(entries[parent]) else { break }
+      place(entries[parent], index)
       index = parent
     }
-    unsafe place(entry, index)
+    place(entry, index)
     return index
   }
 
@@ -82,18 +82,18 @@ struct TimerHeap {
       guard firstChild < count else { break }
       var least = firstChild
       for child in (firstChild + 1)..<max(firstChild + 1, min(firstChild + 4, count))
-      where unsafe entries[child].isBefore(entries[least]) {
+      where entries[child].isBefore(entries[least]) {
         least = child
       }
-      guard unsafe entries[least].isBefore(entry) else { break }
-      unsafe place(entries[least], index)
+      guard entries[least].isBefore(entry) else { break }
+      place(entries[least], index)
       index = least
     }
-    unsafe place(entry, index)
+    place(entry, index)
   }
 
   private mutating func place(_ entry: Entry, _ index: Int) {
-    unsafe entries[index] = entry
+    entries[index] = entry
     // SAFETY: the heap holds the timer.
     unsafe entry.timer._withUnsafeGuaranteedRef { $0.heapIndex = index }
   }

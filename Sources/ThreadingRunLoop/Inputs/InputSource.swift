@@ -1,0 +1,96 @@
+internal import ThreadingPlatform
+
+/// Something that a run loop waits for and serves: the common part of ``DescriptorSource``,
+/// ``SignalSource`` and their kin.
+///
+/// A source belongs to the one loop that it was added to, which holds it until it is cancelled or
+/// the loop's thread has ended. Its handler is released then, even if the source itself is still
+/// held.
+///
+/// - Note: Safe to use from any thread. Handlers are called on the loop's thread.
+public class InputSource: @unchecked Sendable {
+  let owner = ItemOwner()
+
+  // SAFETY of @unchecked, here and in the subclasses: the variables are guarded by the lock of the
+  // owner's items. Before there is an owner they are only touched by init, and by the one cancel()
+  // that moves `owner` on.
+
+  /// The source's place in the table of its loop; -1 when it is in none.
+  var slot = -1
+  /// The modes that it was added for.
+  var modes: UInt64 = 0
+  var isPaused = false
+
+  init() {}
+
+  /// Whether the source is on a loop.
+  public final var isScheduled: Bool {
+    guard let items = owner.items else { return false }
+    return items.withLock { _ in slot >= 0 }
+  }
+
+  /// Takes the source off its loop for good, and releases its handler.
+  ///
+  /// After the call no handler begins. One that has begun on the loop's thread may still be going
+  /// on; called from the handler itself, that one is the last.
+  ///
+  /// Cancel a source before its descriptor is closed.
+  ///
+  /// - Returns: Whether this call took it off.
+  @discardableResult
+  public final func cancel() -> Bool {
+    switch owner.cancel() {
+    case .wasFree:
+      _ = takeHandler()
+      return true
+    case .wasCancelled: return false
+    case .isOwned(let items): return items.cancel(self)
+    }
+  }
+
+  /// Keeps the source from being served until ``resume()``. It still is something to wait for.
+  ///
+  /// For a handler that cannot do its work now, such as accepting a connection when descriptors
+  /// have run out. Does nothing if the source is paused already, or on no loop.
+  public final func pause() { owner.items?.pause(self) }
+
+  /// Ends a pause. What became ready meanwhile is served.
+  ///
+  /// Does nothing if the source is not paused, or on no loop.
+  public final func resume() { owner.items?.resume(self) }
+
+  // MARK: - For the loop, with the lock of the items held
+
+  /// What the poller is to watch; nil for a source that is signalled by other means. Never changes,
+  /// so it may be asked for without the lock.
+  var registration: Registration? { nil }
+
+  struct Registration {
+    let descriptor: CInt
+    let events: Poller.Events
+    let trigger: Poller.Trigger
+  }
+
+  /// What is to be called, without the lock, for what has happened.
+  func job(for events: Poller.Events) -> SourceJob? { nil }
+
+  /// Takes the handler out, for release without the lock.
+  func takeHandler() -> Any? { nil }
+}
+
+/// A call of a source's handler.
+enum SourceJob {
+  case descriptor(DescriptorSource.Handler, DescriptorSource, DescriptorSource.Events)
+  case signal(SignalSource.Handler, SignalSource, SignalSubscription)
+
+  /// Calls the handler and releases it.
+  @inline(never)
+  consuming func run() {
+    switch self {
+    case .descriptor(let handler, let source, let events): handler(source, events)
+    case .signal(let handler, let source, let subscription):
+      let count = subscription.takeCount()
+      if count > 0 { handler(source, count) }
+    }
+  }
+}

@@ -1,0 +1,63 @@
+public import ThreadingPlatform
+
+/// Calls a handler on a loop's thread when a signal was delivered to the process: ordinary code,
+/// free of the limits of a signal handler.
+///
+/// ```swift
+/// let interrupts = try SignalSource(SIGINT) { _, count in finish() }
+/// try ThreadRunLoop.main.add(interrupts)
+/// ```
+///
+/// From the making of a source until it is cancelled or freed, on a loop or not, the signal has no
+/// other effect: Ctrl-C does not end the process. When the last one is gone, what was in force
+/// before is so again. Deliveries between making a source and adding it are not lost.
+///
+/// Any number of sources may watch one signal, each with its own count. A child made by `fork`
+/// reports to none of them.
+public final class SignalSource: InputSource, @unchecked Sendable {
+  /// What a source calls: with itself and how many deliveries there were since the last call.
+  ///
+  /// The system merges deliveries of a signal that has not been taken yet, so the number may be
+  /// less than that of the senders' calls. It is at least 1.
+  public typealias Handler = @Sendable (SignalSource, _ count: Int) -> Void
+
+  /// The number of the signal.
+  public let signal: CInt
+
+  private let subscription: SignalSubscription
+  // SAFETY: as in InputSource.
+  private var handler: Handler?
+
+  /// A source for a signal, which takes it over at once. Needs a descriptor.
+  ///
+  /// - Parameters:
+  ///   - signal: Its number, such as `SIGINT`.
+  ///   - handler: Called on the loop's thread.
+  /// - Throws: ``ThreadingError`` with EINVAL for a number that is no signal, or a signal that
+  ///   cannot be waited for: SIGKILL, SIGSTOP, and those that report a fault of the running code,
+  ///   as SIGSEGV does; EMFILE or ENFILE when descriptors have run out.
+  public init(_ signal: CInt, handler: @escaping Handler) throws(ThreadingError) {
+    self.signal = signal
+    self.handler = handler
+    subscription = try SignalSubscription(signal: signal)
+    super.init()
+  }
+
+  // MARK: - For the loop
+
+  override var registration: Registration? {
+    Registration(descriptor: subscription.descriptor, events: .readable, trigger: .level)
+  }
+
+  override func job(for events: Poller.Events) -> SourceJob? {
+    guard let handler else { return nil }
+    return .signal(handler, self, subscription)
+  }
+
+  override func takeHandler() -> Any? {
+    let taken = handler
+    handler = nil
+    subscription.end()
+    return taken
+  }
+}

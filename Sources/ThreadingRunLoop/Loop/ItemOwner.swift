@@ -1,0 +1,81 @@
+internal import Glibc
+internal import Synchronization
+internal import ThreadingPlatform
+
+/// To which loop a timer or source belongs: decided once.
+@safe
+struct ItemOwner: ~Copyable, Sendable {
+  // State               | meaning                              | leaves by
+  // none = 0            | on no loop yet                       | claim, cancel
+  // cancelled = 1       | cancelled before it was on a loop    | never
+  // address of items    | on a loop; this word holds a         | never
+  //                     | reference to that LoopItems          |
+  //
+  // SAFETY of @safe: an address in the word is that of items to which the word holds a reference,
+  // from the claim to the deinit.
+  private let word = Atomic<UInt>(none)
+  private static var none: UInt { 0 }
+  private static var cancelled: UInt { 1 }
+
+  /// What was found by ``cancel()``.
+  enum CancelResult {
+    /// The item was on no loop, and will be on none now.
+    case wasFree
+    /// Somebody has done that before.
+    case wasCancelled
+    /// The item is on a loop: to be taken off it.
+    case isOwned(LoopItems)
+  }
+
+  deinit {
+    // relaxed: whoever wrote the word has let go of the item before.
+    let address = word.load(ordering: .relaxed)
+    if address > Self.cancelled { unsafe Self.reference(address).release() }
+  }
+
+  /// Gives the item to a loop, with the lock of its items held.
+  ///
+  /// - Throws: EBUSY when it is on a loop already, ECANCELED when it was cancelled.
+  borrowing func claim(for items: LoopItems) throws(ThreadingError) {
+    let reference = unsafe Unmanaged.passRetained(items)
+    // releasing: hands what the item's initialiser wrote to whoever reads the address.
+    let (claimed, original) = unsafe word.compareExchange(
+      expected: Self.none, desired: UInt(bitPattern: reference.toOpaque()), ordering: .releasing)
+    if claimed { return }
+    unsafe reference.release()
+    if original == Self.cancelled {
+      throw ThreadingError(
+        call: "ThreadRunLoop.add", code: ECANCELED,
+        message: "it was cancelled, which is final; make another one")
+    }
+    throw ThreadingError(
+      call: "ThreadRunLoop.add", code: EBUSY,
+      message: "it was added to a loop before and belongs to that one; make another one")
+  }
+
+  /// Keeps an item that is on no loop from ever being on one.
+  borrowing func cancel() -> CancelResult {
+    // acquiring: pairs with the release in claim().
+    let (done, original) = word.compareExchange(
+      expected: Self.none, desired: Self.cancelled, ordering: .acquiring)
+    if done { return .wasFree }
+    if original == Self.cancelled { return .wasCancelled }
+    return unsafe .isOwned(Self.reference(original).takeUnretainedValue())
+  }
+
+  /// The items that the item belongs to.
+  var items: LoopItems? {
+    // acquiring: pairs with the release in claim().
+    let address = word.load(ordering: .acquiring)
+    guard address > Self.cancelled else { return nil }
+    return unsafe Self.reference(address).takeUnretainedValue()
+  }
+
+  /// Whether the item was cancelled before it was on a loop.
+  var isCancelled: Bool { word.load(ordering: .relaxed) == Self.cancelled }
+
+  @unsafe
+  private static func reference(_ address: UInt) -> Unmanaged<LoopItems> {
+    unsafe Unmanaged.fromOpaque(UnsafeRawPointer(bitPattern: address)!)
+  }
+}
