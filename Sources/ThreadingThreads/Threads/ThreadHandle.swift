@@ -45,6 +45,7 @@ public final class ThreadHandle: Sendable {
   /// What only the thread itself touches.
   private struct Local {
     var runLoop: AnyObject?
+    var operations: AnyObject?
     var endHooks: [() -> Void] = []
     /// In how many more rounds of the system's destructors `finished` is put off.
     var roundsToStay = 0
@@ -168,6 +169,18 @@ public final class ThreadHandle: Sendable {
     }
   }
 
+  /// What the operations layer keeps of the thread. Only for the thread itself.
+  package var operations: AnyObject? {
+    get {
+      precondition(isCurrent, "ThreadHandle.operations: not the calling thread")
+      return unsafe local.operations
+    }
+    set {
+      precondition(isCurrent, "ThreadHandle.operations: not the calling thread")
+      unsafe local.operations = newValue
+    }
+  }
+
   /// Has `hook` called on the thread when it ends, before its storage goes; the last added is
   /// called first. Only for the thread itself.
   package func atEnd(_ hook: @escaping () -> Void) {
@@ -255,8 +268,10 @@ extension ThreadHandle {
     for hook in hooks.reversed() { hook() }
     let runLoop = unsafe local.runLoop
     unsafe local.runLoop = nil
+    let operations = unsafe local.operations
+    unsafe local.operations = nil
     let hadValues = values.clear()
-    return !hooks.isEmpty || runLoop != nil || hadValues
+    return !hooks.isEmpty || runLoop != nil || operations != nil || hadValues
   }
 }
 
