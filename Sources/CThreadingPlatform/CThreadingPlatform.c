@@ -91,3 +91,7 @@ int ctp_epoll_wait(
   int fallback = epoll_wait(epoll, events, capacity, milliseconds);
   return fallback >= 0 ? fallback : -errno;
 }
+
+int ctp_allowed_processors(void *mask, size_t size) {
+  return sched_getaffinity(0, size, mask) == 0 ? CPU_COUNT_S(size, (cpu_set_t *)mask) : -errno;
+}

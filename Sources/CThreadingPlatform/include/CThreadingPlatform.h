@@ -79,6 +79,10 @@ static inline void ctp_spin_hint(void) {
 #endif
 }
 
+/// How many processors the calling thread may run on; `mask` is room for `size` bytes. Returns the
+/// number, or a negative errno (EINVAL when the room is too small for the kernel's mask).
+int ctp_allowed_processors(void *mask, size_t size);
+
 // MARK: Thread attributes that the Glibc module does not show
 
 /// Names a live thread (at most 15 bytes and a terminating zero). Returns an errno.

@@ -1,0 +1,24 @@
+internal import CThreadingPlatform
+internal import Glibc
+
+/// The processors that this process may use.
+package enum Processors {
+  /// How many there are for the thread that asks first; at least 1. Read once.
+  package static let available: Int = {
+    // The kernel's mask may be larger than the usual 1,024 bits: asked with growing room.
+    var size = 128
+    while size <= 1 << 16 {
+      let count = unsafe withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { mask in
+        unsafe ctp_allowed_processors(mask.baseAddress!, size)
+      }
+      if count > 0 { return Int(count) }
+      guard count == -EINVAL else { break }
+      size *= 2
+    }
+    return 1
+  }()
+
+  /// A hint that the caller spins on a word.
+  @inline(__always)
+  package static func relax() { ctp_spin_hint() }
+}
