@@ -1,0 +1,310 @@
+internal import Synchronization
+internal import ThreadingLocks
+public import ThreadingPlatform
+
+extension ThreadOperation {
+  /// Runs the operation by hand, on the calling thread: returns when ``main()`` has returned and, unless
+  /// it is asynchronous, the operation has finished.
+  ///
+  /// A cancelled operation finishes without its `main()` being called.
+  ///
+  /// - Throws: ``ThreadOperationError/Reason/unfinishedDependencies`` if it depends on operations that
+  ///   have not finished; ``ThreadOperationError/Reason/alreadyUsed`` if it is in a queue, was started
+  ///   or has finished.
+  public final func start() throws(ThreadOperationError) {
+    lock.lock()
+    // acquiring: pairs with the releases of the dependencies that have finished.
+    let waits = holds.load(ordering: .acquiring) != 1
+    let before = update { word in
+      guard word.phase == .pending, !waits else { return false }
+      word.phase = .executing
+      return true
+    }
+    lock.unlock()
+    guard let before else {
+      if load().phase == .pending {
+        let open = dependencies.filter { !$0.isFinished }.prefix(8).map(\.label)
+        throw ThreadOperationError(
+          .unfinishedDependencies, self,
+          "\(self) cannot be started: it waits for \(open.joined(separator: ", "))")
+      }
+      throw ThreadOperationError(
+        .alreadyUsed, self, "\(self) cannot be started: an operation runs once")
+    }
+    // The reference that an operation holds on itself while it executes; see `Ending`.
+    let own = unsafe Unmanaged.passRetained(self)
+    let context = OperationContext.current
+    switch execute(in: context, skipping: before.has(OperationWord.cancelled)) {
+    case .finished:
+      settle(in: context) { _ in }
+      unsafe own.release()
+    case .finishedElsewhere: unsafe own.release()
+    case .isOnItsOwn: break
+    }
+  }
+
+  /// Ends an asynchronous operation whose work is done. May be called from any thread, also before
+  /// ``main()`` has returned.
+  ///
+  /// - Returns: Whether this call ended it: false if it had finished already.
+  /// - Precondition: The operation is asynchronous and has started. If not, the program stops.
+  @discardableResult
+  public final func finish() -> Bool { finish(with: nil) }
+
+  /// Ends an asynchronous operation whose work has failed. May be called from any thread, also before
+  /// ``main()`` has returned.
+  ///
+  /// - Parameter error: what its ``outcome`` will tell.
+  /// - Returns: Whether this call ended it: false if it had finished already.
+  /// - Precondition: The operation is asynchronous and has started. If not, the program stops.
+  @discardableResult
+  public final func finish(throwing error: any Error) -> Bool { finish(with: error) }
+
+  // MARK: Waiting
+
+  /// Waits until the operation has finished and its completion blocks have run.
+  ///
+  /// Called on a thread of a pool, it lets the pool start another thread meanwhile.
+  ///
+  /// - Precondition: The calling thread is not inside the operation itself. If it is, the program stops.
+  @available(*, noasync, message: "wait() blocks the calling thread")
+  public final func wait() { _ = wait(until: .distantFuture) }
+
+  /// Waits until the operation has finished and its completion blocks have run, or a time has passed.
+  ///
+  /// - Returns: Whether it has.
+  /// - Precondition: The calling thread is not inside the operation itself. If it is, the program stops.
+  @available(*, noasync, message: "wait(for:) blocks the calling thread")
+  public final func wait(for duration: Duration) -> Bool {
+    wait(until: .now.advanced(by: duration))
+  }
+
+  /// Waits until the operation has finished and its completion blocks have run, or a moment has come.
+  ///
+  /// What the operation wrote happens before a return of true.
+  ///
+  /// - Returns: Whether it has.
+  /// - Precondition: The calling thread is not inside the operation itself. If it is, the program stops.
+  @available(*, noasync, message: "wait(until:) blocks the calling thread")
+  public final func wait(until deadline: MonotonicInstant) -> Bool {
+    if load().phase == .finished { return true }
+    // relaxed: only the thread itself can find its own id there.
+    if runner.load(ordering: .relaxed) == SystemThread.currentID {
+      fatalError("ThreadOperation.wait: \(self) would wait for itself")
+    }
+    return ThreadPool.blocking {
+      while true {
+        let seen = change { $0.bits |= OperationWord.hasWaiters }
+        if seen.phase == .finished { return true }
+        let expected = seen.bits | OperationWord.hasWaiters
+        let step = core(in: seen)?.executor.tick(before: deadline) ?? deadline
+        if Futex.wait(word, while: expected, until: step) == .timedOut, step == deadline {
+          return load().phase == .finished
+        }
+      }
+    }
+  }
+
+  private final func core(in seen: OperationWord) -> QueueCore? {
+    seen.phase.rawValue >= OperationWord.Phase.waiting.rawValue ? core : nil
+  }
+}
+
+// MARK: - The course of one run
+
+extension ThreadOperation {
+  /// Where an operation stands when `main()` has returned.
+  ///
+  /// While it executes it is kept alive by one reference, taken by whoever handed it over: by the queue
+  /// or by `start()`. The last of two lets go of it: the thread that has run `main()`, and the one that
+  /// has finished the operation.
+  enum Ending {
+    /// The caller has entered `finishing` and is to settle it and let go.
+    case finished
+    /// Another call has finished it, or does so at this moment; the caller is to let go.
+    case finishedElsewhere
+    /// Whoever finishes it settles it and lets go. The caller must not touch it any more.
+    case isOnItsOwn
+  }
+
+  /// Runs `main()`, unless it is to be skipped. The phase is `executing` and the caller entered it.
+  final func execute(in context: OperationContext, skipping: Bool) -> Ending {
+    if skipping {
+      return enterFinishing(OperationWord.wasSkipped) == nil ? .finishedElsewhere : .finished
+    }
+    return context.entering(self, of: core) {
+      // relaxed: read by the same thread, to find that it would wait for itself.
+      runner.store(SystemThread.currentID, ordering: .relaxed)
+      do {
+        try main()
+      } catch {
+        return enterFinishing(failing: error) == nil ? .finishedElsewhere : .finished
+      }
+      guard isAsynchronous else {
+        return enterFinishing(0) == nil ? .finishedElsewhere : .finished
+      }
+      runner.store(0, ordering: .relaxed)
+      let leftAlone = update { word in
+        guard word.phase == .executing else { return false }
+        word.bits |= OperationWord.isOnItsOwn
+        return true
+      }
+      return leftAlone == nil ? .finishedElsewhere : .isOnItsOwn
+    }
+  }
+
+  private final func finish(with error: (any Error)?) -> Bool {
+    let now = load()
+    switch now.phase {
+    case .finishing, .finished: return false
+    case .executing:
+      precondition(
+        isAsynchronous,
+        "ThreadOperation.finish: \(self) is not asynchronous: it finishes when main() returns")
+    case .pending, .adding, .waiting, .ready:
+      fatalError("ThreadOperation.finish: \(self) has not started")
+    }
+    let entered = error.map { enterFinishing(failing: $0) } ?? enterFinishing(0)
+    guard let before = entered else { return false }
+    let context = OperationContext.current
+    let wasLeftAlone = before.has(OperationWord.isOnItsOwn)
+    settle(in: context) { released in
+      core?.retire(self, releasing: &released, freeingSlot: wasLeftAlone)
+    }
+    if wasLeftAlone { unsafe Unmanaged.passUnretained(self).release() }
+    return true
+  }
+
+  /// Enters `finishing` from `executing`; without completion blocks, closes the operation too.
+  ///
+  /// - Returns: what the word was before, or nil if another call has finished the operation.
+  private final func enterFinishing(_ flags: UInt32) -> OperationWord? {
+    update { word in
+      guard word.phase == .executing else { return false }
+      word.phase = .finishing
+      word.bits |= flags
+      if !word.has(OperationWord.hasCompletions) { word.bits |= OperationWord.isClosed }
+      return true
+    }
+  }
+
+  /// As ``enterFinishing(_:)``, with an error. The lock keeps a second error from replacing the first.
+  private final func enterFinishing(failing error: any Error) -> OperationWord? {
+    lock.withLock {
+      guard load().phase == .executing else { return nil }
+      let extras = makeExtras()
+      extras.error = error
+      let before = enterFinishing(OperationWord.hasFailed)
+      if before == nil { extras.error = nil }
+      return before
+    }
+  }
+
+  /// The way from `finishing` to `finished`: completion blocks, dependants, waiters.
+  ///
+  /// - Parameters:
+  ///   - context: the calling thread's.
+  ///   - retire: lets the queue know; handed the dependants that have become ready, from which it may
+  ///     take its own.
+  @inline(__always)
+  final func settle(
+    in context: OperationContext, retire: (inout ReleasedOperations) -> Void
+  ) {
+    didEnd()
+    var now = load()
+    if !now.has(OperationWord.isClosed) { now = runCompletions(in: context) }
+    var released = ReleasedOperations()
+    if now.has(OperationWord.hasHandlers) { takeHandlers() }
+    if now.has(OperationWord.hasDependants | OperationWord.hasDependencies) {
+      letGoOfNeighbours(&released)
+    }
+    retire(&released)
+    // The last step, in one: `finishing` and `finished` differ by this bit. releasing: pairs with
+    // the acquire of whoever waits.
+    let before = word.bitwiseOr(
+      OperationWord.Phase.finished.rawValue, ordering: .acquiringAndReleasing
+    ).oldValue
+    if OperationWord(bits: before).has(OperationWord.hasWaiters) { Futex.wakeAll(word) }
+    released.admit()
+  }
+
+  /// Runs completion blocks until there are none, and closes the operation.
+  private final func runCompletions(in context: OperationContext) -> OperationWord {
+    context.entering(self, of: core) {
+      runner.store(SystemThread.currentID, ordering: .relaxed)
+      defer { runner.store(0, ordering: .relaxed) }
+      while true {
+        lock.lock()
+        let blocks = extras?.completions ?? []
+        extras?.completions = []
+        word.bitwiseAnd(~OperationWord.hasCompletions, ordering: .acquiringAndReleasing)
+        lock.unlock()
+        for block in blocks { block(self) }
+        let closed = update { word in
+          guard !word.has(OperationWord.hasCompletions) else { return false }
+          word.bits |= OperationWord.isClosed
+          return true
+        }
+        if closed != nil { return load() }
+      }
+    }
+  }
+
+  /// Lets go of the dependencies, which have all finished or are none of its business any more, and takes
+  /// its hold off each dependant. The operation is closed, so no dependant is added any more.
+  private final func letGoOfNeighbours(_ released: inout ReleasedOperations) {
+    lock.lock()
+    var next = unsafe dependencyEdges
+    unsafe dependencyEdges = nil
+    while let edge = unsafe dependants.first {
+      _ = unsafe dependants.remove(edge)
+      // The dependant is alive: it takes this lock to unlink the edge before it goes.
+      unsafe edge.pointee.dependant._withUnsafeGuaranteedRef { dependant in
+        // acquiring and releasing: the last one to let go has seen what all others did.
+        let left = dependant.holds.subtract(1, ordering: .acquiringAndReleasing).newValue
+        // In a queue, which keeps it alive until it has finished.
+        if left == 0 { released.append(dependant) }
+      }
+    }
+    lock.unlock()
+    while let edge = unsafe next {
+      unsafe next = edge.pointee.nextOfDependant
+      // Unlinked by the dependency when it finished, or by the cancellation.
+      unsafe edge.pointee.dependency.release()
+      unsafe edge.deallocate()
+    }
+  }
+}
+
+/// Operations whose last dependency has finished, oldest edge first.
+struct ReleasedOperations {
+  private var first: ThreadOperation?
+  private var rest: [ThreadOperation] = []
+
+  var isEmpty: Bool { first == nil }
+
+  mutating func append(_ operation: ThreadOperation) {
+    if first == nil { first = operation } else { rest.append(operation) }
+  }
+
+  /// Takes out those of one queue and calls `body` with each, in order.
+  mutating func take(of core: QueueCore, _ body: (ThreadOperation) -> Void) {
+    guard let oldest = first else { return }
+    if rest.isEmpty {
+      guard oldest.core === core else { return }
+      body(oldest)
+      first = nil
+      return
+    }
+    var others = ReleasedOperations()
+    for operation in [oldest] + rest {
+      if operation.core === core { body(operation) } else { others.append(operation) }
+    }
+    self = others
+  }
+
+  /// Hands each to its queue.
+  consuming func admit() {
+    while let oldest = first, let core = oldest.core { core.admit(&self) }
+  }
+}

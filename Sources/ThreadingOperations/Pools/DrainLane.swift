@@ -1,0 +1,56 @@
+internal import ThreadingPlatform
+
+/// A source of work that threads drain: a queue, or the bare closures of a pool.
+///
+/// A lane asks its executor for drains; the executor has a thread of its own call ``drain(in:)`` for each.
+class DrainLane: @unchecked Sendable {
+  // SAFETY of @unchecked: the properties here are guarded by the lock of the lane's executor; subclasses
+  // have a lock of their own.
+
+  /// Drains that were asked for and not begun. Guarded by the executor's lock.
+  final var requested = 0
+  /// The next lane in the executor's list. Guarded by the executor's lock.
+  final var nextLane: DrainLane?
+
+  /// Runs work until there is none that may run now. Called by the executor, once for each request.
+  func drain(in context: OperationContext) {
+    fatalError("DrainLane.drain: not overridden by \(type(of: self))")
+  }
+
+  /// A thread that drains the lane is about to block, and counts no longer.
+  func drainWillBlock() {}
+
+  /// It goes on.
+  func drainDidBlock() {}
+
+  /// Stops everything that has not begun.
+  ///
+  /// - Returns: the operations that will not run.
+  func abandon() -> [ThreadOperation] { [] }
+
+  /// Waits until the lane has no work left.
+  ///
+  /// - Returns: whether it has none.
+  func waitUntilEmpty(until deadline: MonotonicInstant) -> Bool { true }
+}
+
+/// What gives lanes their threads.
+protocol LaneExecutor: AnyObject, Sendable {
+  /// Has `count` drains of the lane begin as soon as there are threads for them.
+  func request(_ lane: DrainLane, count: Int)
+
+  /// How many drains of one lane are of use at once.
+  var drainLimit: Int { get }
+
+  /// Whether work is refused from now on.
+  var isShutDown: Bool { get }
+
+  /// For a thread that waits for work of a lane: the moment at which it is to call again, at most
+  /// `deadline`. Threads that could not be started are tried again here.
+  func tick(before deadline: MonotonicInstant) -> MonotonicInstant
+
+  /// The lane exists, and is to be told of a shutdown.
+  func register(_ lane: DrainLane)
+  /// The lane goes away.
+  func unregister(_ lane: DrainLane)
+}

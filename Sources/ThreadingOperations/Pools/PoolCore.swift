@@ -1,0 +1,387 @@
+internal import Synchronization
+internal import ThreadingLocks
+internal import ThreadingPlatform
+internal import ThreadingThreads
+
+/// The inner part of a pool: its threads, and the lanes that want them.
+///
+/// A lane asks for drains; each drain takes a thread. Threads that have nothing to do first look out for
+/// work for a moment (one of them at a time) and then sleep, each on a word of its own; they end after
+/// the idle timeout. A request wakes at most one thread, and none while one is looking out; a thread that
+/// takes a request and sees more wakes the next.
+final class PoolCore: LaneExecutor, @unchecked Sendable {
+  // SAFETY of @unchecked: everything below that can change is guarded by `lock`, or atomic.
+
+  /// Never held while code of the user runs or a thread is started.
+  private let lock = FastMutex()
+  private let changed = ConditionVariable()
+
+  private let attributes: ThreadAttributes
+  private let idleTimeout: Duration
+  private let minimum: Int
+  /// How many drains of bare closures are of use at once.
+  let closureWidth: Int
+
+  // Guarded by `lock`, as is all that follows up to the atomics.
+  private var firstLane: DrainLane?
+  private var lastLane: DrainLane?
+  private var requests = 0
+  private var idle: [PoolWorker] = []
+  private var workers: [ObjectIdentifier: PoolWorker] = [:]
+  private var threads = 0
+  /// Threads that are inside `ThreadPool.blocking`; they do not count against the maximum.
+  private var blocked = 0
+  private var maximum: Int
+  private var isLookedAfter = true
+  private var phase = Phase.open
+  private var isLookingOut = false
+  private var nextAttempt = MonotonicInstant(nanoseconds: 0)
+  private var lanes: [ObjectIdentifier: WeakLane] = [:]
+  private var lookOutFor = PoolCore.longestLookOut
+
+  enum Phase {
+    case open
+    case closing
+    case closed
+  }
+
+  // Copies of what the lock guards, for looks without it; all relaxed: a look that comes late is made up
+  // for under the lock.
+  private let requestsSeen = Atomic<Int>(0)
+  private let crowded = Atomic<Bool>(false)
+  private let starving = Atomic<Bool>(false)
+  private let closed = Atomic<Bool>(false)
+  private let limit: Atomic<Int>
+
+  init(
+    minimum: Int, maximum: Int, closureWidth: Int, idleTimeout: Duration,
+    attributes: ThreadAttributes
+  ) {
+    self.minimum = minimum
+    self.maximum = maximum
+    self.closureWidth = closureWidth
+    self.idleTimeout = idleTimeout
+    self.attributes = attributes
+    limit = Atomic(maximum)
+  }
+
+  // MARK: Requests
+
+  func request(_ lane: DrainLane, count: Int) {
+    lock.lock()
+    if lane.requested == 0 { append(lane) }
+    lane.requested += count
+    setRequests(requests + count)
+    let help = claimHelp()
+    lock.unlock()
+    perform(help)
+  }
+
+  var drainLimit: Int { limit.load(ordering: .relaxed) }
+  var isShutDown: Bool { closed.load(ordering: .relaxed) }
+
+  /// Whether lanes are waiting for a thread and there will be none until one of the lanes stands back.
+  var isCrowded: Bool { crowded.load(ordering: .relaxed) }
+
+  /// With the lock held.
+  private func append(_ lane: DrainLane) {
+    if let last = lastLane { last.nextLane = lane } else { firstLane = lane }
+    lastLane = lane
+  }
+
+  /// With the lock held: one request of the lane that has waited longest. A lane that has more goes to
+  /// the end, so that lanes take turns.
+  private func takeRequest() -> DrainLane? {
+    guard let lane = firstLane else { return nil }
+    firstLane = lane.nextLane
+    lane.nextLane = nil
+    if firstLane == nil { lastLane = nil }
+    lane.requested -= 1
+    if lane.requested > 0 { append(lane) }
+    setRequests(requests - 1)
+    return lane
+  }
+
+  private func setRequests(_ count: Int) {
+    requests = count
+    requestsSeen.store(count, ordering: .relaxed)
+    if count == 0 { crowded.store(false, ordering: .relaxed) }
+  }
+
+  private enum Help {
+    case none
+    case wake(PoolWorker)
+    case start
+  }
+
+  /// With the lock held: who is to serve the requests that nobody is on the way to.
+  private func claimHelp() -> Help {
+    guard requests > 0, !isLookingOut else { return .none }
+    if let worker = idle.popLast() { return .wake(worker) }
+    guard threads - blocked < maximum else {
+      crowded.store(true, ordering: .relaxed)
+      return .none
+    }
+    if starving.load(ordering: .relaxed), MonotonicInstant.now < nextAttempt { return .none }
+    threads += 1
+    return .start
+  }
+
+  private func perform(_ help: Help) {
+    switch help {
+    case .none: break
+    case .wake(let worker): worker.wake()
+    case .start:
+      do throws(ThreadingError) {
+        try startWorker()
+      } catch {
+        // The request stays. It is served by the next thread that has nothing to do, or by one that is
+        // started later: on the next request, when a thread of the pool takes work, or by a waiter.
+        lock.lock()
+        threads -= 1
+        starving.store(true, ordering: .relaxed)
+        nextAttempt = .now.advanced(by: Self.pauseAfterRefusal)
+        changed.broadcast()
+        lock.unlock()
+      }
+    }
+  }
+
+  /// The thread has been counted by the caller.
+  private func startWorker() throws(ThreadingError) {
+    let worker = PoolWorker(attributes) { [self] worker in serve(worker) }
+    lock.withLock { workers[ObjectIdentifier(worker)] = worker }
+    do throws(ThreadingError) {
+      try worker.start()
+      starving.store(false, ordering: .relaxed)
+    } catch {
+      lock.withLock { _ = workers.removeValue(forKey: ObjectIdentifier(worker)) }
+      throw error
+    }
+  }
+
+  /// Starts a thread before there is work for it, which shows whether its attributes are accepted.
+  func startFirst() throws(ThreadingError) {
+    lock.withLock { threads += 1 }
+    do throws(ThreadingError) {
+      try startWorker()
+    } catch {
+      lock.withLock { threads -= 1 }
+      throw error
+    }
+  }
+
+  func tick(before deadline: MonotonicInstant) -> MonotonicInstant {
+    guard starving.load(ordering: .relaxed) else { return deadline }
+    lock.lock()
+    let help = claimHelp()
+    lock.unlock()
+    perform(help)
+    return min(deadline, .now.advanced(by: Self.pauseAfterRefusal))
+  }
+
+  private static let pauseAfterRefusal = Duration.milliseconds(10)
+
+  // MARK: The life of a thread
+
+  private func serve(_ worker: PoolWorker) {
+    let context = OperationContext.current
+    context.pool = self
+    while true {
+      lock.lock()
+      if threads - blocked > maximum {
+        leave(worker)
+        break
+      }
+      if let lane = takeRequest() {
+        let help = claimHelp()
+        lock.unlock()
+        perform(help)
+        context.lane = lane
+        lane.drain(in: context)
+        context.lane = nil
+        continue
+      }
+      if mayLookOut {
+        lookOut()
+        if requests > 0 {
+          lock.unlock()
+          continue
+        }
+      }
+      guard rest(worker) else { break }
+    }
+    context.pool = nil
+  }
+
+  /// With the lock held, which it gives back: sleeps until woken.
+  ///
+  /// - Returns: false when the thread is to end, in which case it is no longer counted.
+  private func rest(_ worker: PoolWorker) -> Bool {
+    if phase == .closed || !isLookedAfter {
+      leave(worker)
+      return false
+    }
+    idle.append(worker)
+    lock.unlock()
+    let deadline =
+      idleTimeout >= Self.endless
+      ? MonotonicInstant.distantFuture : MonotonicInstant.now.advanced(by: idleTimeout)
+    if worker.sleep(until: deadline) { return true }
+    lock.lock()
+    guard let place = idle.firstIndex(where: { $0 === worker }) else {
+      // Taken off the list by somebody who is about to wake it.
+      lock.unlock()
+      _ = worker.sleep(until: .distantFuture)
+      return true
+    }
+    idle.remove(at: place)
+    if threads > minimum {
+      leave(worker)
+      return false
+    }
+    // One of those that stay: without a deadline from here on, so that an idle pool never wakes.
+    idle.append(worker)
+    lock.unlock()
+    return worker.sleep(until: .distantFuture)
+  }
+
+  private static let endless = Duration.seconds(1 << 40)
+
+  /// With the lock held, which it gives back.
+  private func leave(_ worker: PoolWorker) {
+    threads -= 1
+    // A shutdown joins the threads that it finds in the list; others are detached as they go.
+    if phase == .open { workers.removeValue(forKey: ObjectIdentifier(worker)) }
+    changed.broadcast()
+    lock.unlock()
+  }
+
+  // MARK: Looking out
+
+  private static let longestLookOut: Int64 = 20_000
+  private static let shortestLookOut: Int64 = 1_000
+
+  private var mayLookOut: Bool {
+    !isLookingOut && phase == .open && isLookedAfter && Processors.available > 1
+  }
+
+  /// With the lock held, which it gives back and takes again: looks out for a request for some
+  /// microseconds. While it does so, requests wake nobody.
+  ///
+  /// It looks out for less and less long while nothing comes.
+  private func lookOut() {
+    isLookingOut = true
+    let limit = MonotonicInstant(nanoseconds: MonotonicInstant.now.nanoseconds + lookOutFor)
+    lock.unlock()
+    var found = false
+    repeat {
+      for _ in 0..<16 {
+        if requestsSeen.load(ordering: .relaxed) > 0 {
+          found = true
+          break
+        }
+        Processors.relax()
+      }
+    } while !found && MonotonicInstant.now < limit
+    lock.lock()
+    isLookingOut = false
+    lookOutFor = found ? Self.longestLookOut : max(Self.shortestLookOut, lookOutFor / 2)
+  }
+
+  // MARK: Blocking
+
+  func willBlock(_ lane: DrainLane?) {
+    lock.lock()
+    blocked += 1
+    let help = claimHelp()
+    lock.unlock()
+    perform(help)
+    lane?.drainWillBlock()
+  }
+
+  func didBlock(_ lane: DrainLane?) {
+    lane?.drainDidBlock()
+    lock.lock()
+    blocked -= 1
+    lock.unlock()
+  }
+
+  // MARK: Settings and counts
+
+  var maximumThreads: Int {
+    get { lock.withLock { maximum } }
+    set {
+      lock.lock()
+      maximum = newValue
+      limit.store(newValue, ordering: .relaxed)
+      let help = claimHelp()
+      lock.unlock()
+      perform(help)
+    }
+  }
+
+  var threadCount: Int { lock.withLock { threads } }
+  var idleThreadCount: Int { lock.withLock { idle.count } }
+
+  // MARK: Lanes
+
+  func register(_ lane: DrainLane) {
+    lock.withLock { lanes[ObjectIdentifier(lane)] = WeakLane(lane: lane) }
+  }
+
+  func unregister(_ lane: DrainLane) {
+    lock.withLock { _ = lanes.removeValue(forKey: ObjectIdentifier(lane)) }
+  }
+
+  // MARK: The end
+
+  /// Nobody holds the pool any more: threads that have nothing to do end at once.
+  func isDropped() {
+    lock.lock()
+    isLookedAfter = false
+    let sleepers = idle
+    idle = []
+    lock.unlock()
+    for worker in sleepers { worker.wake() }
+  }
+
+  /// Takes no new work, and says whether this call was the first to say so.
+  func close() {
+    lock.withLock { if phase == .open { phase = .closing } }
+    closed.store(true, ordering: .relaxed)
+  }
+
+  /// The lanes that exist, kept alive for the caller.
+  var liveLanes: [DrainLane] {
+    lock.withLock { Array(lanes.values) }.compactMap(\.lane)
+  }
+
+  private struct WeakLane {
+    weak var lane: DrainLane?
+  }
+
+  /// Has all threads end and waits for them.
+  ///
+  /// - Returns: false when the moment came first; it may be called again.
+  func joinAll(until deadline: MonotonicInstant) -> Bool {
+    lock.lock()
+    phase = .closed
+    let sleepers = idle
+    idle = []
+    lock.unlock()
+    for worker in sleepers { worker.wake() }
+    lock.lock()
+    while threads > 0 {
+      if !changed.wait(lock, until: deadline), threads > 0 {
+        lock.unlock()
+        return false
+      }
+    }
+    let all = Array(workers.values)
+    workers = [:]
+    lock.unlock()
+    for worker in all { worker.join() }
+    return true
+  }
+}

@@ -1,0 +1,294 @@
+import Synchronization
+import TestSupport
+import Testing
+import Threading
+
+@Suite("Dependencies", .timeLimit(.minutes(1)))
+struct DependencyTests {
+  @Test("An operation starts after its dependencies, across queues and by hand")
+  func across() throws {
+    let journal = Journal<Int>()
+    let one = ThreadOperationQueue(name: "one", width: 2)
+    let two = ThreadOperationQueue(name: "two", width: 2)
+    let operations = (0..<4).map { index in
+      ClosureOperation(name: "\(index)") { journal.append(index) }
+    }
+    for index in 1..<4 { try operations[index].addDependency(operations[index - 1]) }
+    try one.add(operations[3])
+    try two.add(operations[2])
+    try one.add(operations[1])
+    #expect(operations[3].state == .pending)
+    #expect(operations[3].dependencies.map(\.name) == ["2"])
+    try operations[0].start()
+    operations[3].wait()
+    #expect(journal.entries == [0, 1, 2, 3])
+    #expect(operations[3].dependencies.isEmpty)
+  }
+
+  @Test("A cancelled or failed dependency releases its dependants as any other")
+  func anyEnd() throws {
+    let queue = ThreadOperationQueue()
+    let cancelled = ClosureOperation {}
+    let failed = ClosureOperation { throw Oops(code: 1) }
+    let after = ClosureOperation {}
+    try after.addDependency(cancelled)
+    try after.addDependency(failed)
+    cancelled.cancel()
+    try queue.add(contentsOf: [after, cancelled, failed])
+    after.wait()
+    #expect(after.error == nil)
+  }
+
+  @Test("Removing the only unfinished dependency makes a queued operation run at once")
+  func removal() throws {
+    let never = ClosureOperation {}
+    let operation = ClosureOperation {}
+    try operation.addDependency(never)
+    let queue = ThreadOperationQueue()
+    try queue.add(operation)
+    #expect(!operation.wait(for: .milliseconds(5)))
+    try operation.removeDependency(never)
+    operation.wait()
+    #expect(never.state == .pending)
+    let error = #expect(throws: ThreadOperationError.self) {
+      try operation.removeDependency(never)
+    }
+    #expect(error?.reason == .hasStarted)
+  }
+
+  @Test("A dependency added twice is removed by one call")
+  func twice() throws {
+    let first = ClosureOperation {}
+    let second = ClosureOperation {}
+    try second.addDependency(first)
+    try second.addDependency(first)
+    #expect(second.dependencies.count == 1)
+    try second.removeDependency(first)
+    #expect(second.dependencies.isEmpty)
+    try second.start()
+    try first.start()
+  }
+
+  @Test("A dependency may be added to an operation that is ready but has not started")
+  func addedToReady() throws {
+    let journal = Journal<String>()
+    let queue = ThreadOperationQueue(width: 1)
+    queue.suspend()
+    let operation = try queue.add { journal.append("operation") }
+    #expect(operation.state == .ready)
+    let late = ClosureOperation { journal.append("late") }
+    try operation.addDependency(late)
+    #expect(operation.state == .pending)
+    queue.resume()
+    #expect(!operation.wait(for: .milliseconds(5)))
+    try queue.add(late)
+    operation.wait()
+    #expect(journal.entries == ["late", "operation"])
+  }
+
+  @Test("Dependants that are dropped before their dependency finishes are just gone")
+  func droppedDependants() throws {
+    let census = Census()
+    let first = ClosureOperation {}
+    for _ in 0..<20 {
+      let token = census.token()
+      let dependant = ClosureOperation { withExtendedLifetime(token) {} }
+      try dependant.addDependency(first)
+    }
+    #expect(census.count == 0)
+    try first.start()
+    #expect(first.isFinished)
+  }
+
+  @Test("A rolling chain keeps nothing alive but what its user holds")
+  func rollingChain() throws {
+    let census = Census()
+    let queue = ThreadOperationQueue(width: 2)
+    final class Counted: ThreadOperation, @unchecked Sendable {
+      let token: Census.Token
+      init(_ token: Census.Token) {
+        self.token = token
+        super.init()
+      }
+    }
+    var last = Counted(census.token())
+    try queue.add(last)
+    for _ in 0..<2_000 {
+      let next = Counted(census.token())
+      try next.addDependency(last)
+      try queue.add(next)
+      last = next
+    }
+    last.wait()
+    #expect(eventually { census.count == 1 })
+  }
+
+  // MARK: Cycles
+
+  @Test("Depending on oneself is refused")
+  func itself() throws {
+    let operation = ClosureOperation(name: "narcissus") {}
+    let error = #expect(throws: ThreadOperationError.self) {
+      try operation.addDependency(operation)
+    }
+    #expect(error?.reason == .dependencyCycle)
+    #expect(error?.description.contains("narcissus") == true)
+    try operation.start()
+  }
+
+  @Test("The call that closes a cycle is refused and names the way round")
+  func cycles() throws {
+    let a = ClosureOperation(name: "a") {}
+    let b = ClosureOperation(name: "b") {}
+    let c = ClosureOperation(name: "c") {}
+    try a.addDependency(b)
+    let two = #expect(throws: ThreadOperationError.self) { try b.addDependency(a) }
+    #expect(two?.reason == .dependencyCycle)
+    try b.addDependency(c)
+    let three = #expect(throws: ThreadOperationError.self) { try c.addDependency(a) }
+    #expect(three?.description.contains("c -> a -> b -> c") == true)
+    #expect(c.dependencies.isEmpty)
+    let one = ThreadOperationQueue()
+    let other = ThreadOperationQueue()
+    try one.add(a)
+    try other.add(b)
+    let queued = #expect(throws: ThreadOperationError.self) { try c.addDependency(b) }
+    #expect(queued?.reason == .dependencyCycle)
+    try one.add(c)
+    a.wait()
+    #expect(one.operationCount == 0)
+    #expect(other.operationCount == 0)
+  }
+
+  @Test("A cycle that is closed after queueing is refused, and the queue stays usable")
+  func closedLate() throws {
+    let queue = ThreadOperationQueue(width: 2)
+    queue.suspend()
+    let a = try queue.add {}
+    let b = ClosureOperation {}
+    try b.addDependency(a)
+    try queue.add(b)
+    #expect(throws: ThreadOperationError.self) { try a.addDependency(b) }
+    #expect(a.state == .ready)
+    queue.resume()
+    #expect(queue.waitForAll(for: .seconds(30)))
+  }
+
+  @Test("Of threads that close one cycle together, at least one is refused and nothing hangs")
+  func racingCycles() throws {
+    let queue = ThreadOperationQueue(width: 2)
+    for _ in 0..<300 {
+      let ring = (0..<3).map { index in ClosureOperation(name: "\(index)") {} }
+      let refusals = Atomic<Int>(0)
+      try concurrently(3) { index in
+        do {
+          try ring[index].addDependency(ring[(index + 1) % 3])
+        } catch {
+          refusals.wrappingAdd(1, ordering: .relaxed)
+        }
+      }
+      #expect(refusals.load(ordering: .relaxed) == 1)
+      try queue.add(contentsOf: ring)
+      #expect(queue.waitForAll(for: .seconds(30)))
+    }
+  }
+
+  @Test("Building a chain in any order finds no cycle")
+  func anyOrder() throws {
+    var random = SeededGenerator(seed: 11)
+    let count = 2_000
+    let operations = (0..<count).map { _ in ClosureOperation {} }
+    for index in (1..<count).shuffled(using: &random) {
+      try operations[index].addDependency(operations[index - 1])
+    }
+    #expect(throws: ThreadOperationError.self) {
+      try operations[0].addDependency(operations[count - 1])
+    }
+    let queue = ThreadOperationQueue()
+    try queue.add(contentsOf: operations)
+    queue.waitForAll()
+  }
+
+  // MARK: Size
+
+  @Test("A chain of a million operations is run and freed on a stack of 512 KiB")
+  func longChainRun() throws {
+    try onSmallStack {
+      let queue = try ThreadOperationQueue(
+        name: "small", width: 1, attributes: ThreadAttributes(stackSize: 512 << 10))
+      let count = Scale.million
+      let runs = Atomic<Int>(0)
+      var last = ClosureOperation { runs.wrappingAdd(1, ordering: .relaxed) }
+      let first = last
+      for _ in 1..<count {
+        let next = ClosureOperation { runs.wrappingAdd(1, ordering: .relaxed) }
+        try next.addDependency(last)
+        try queue.add(next)
+        last = next
+      }
+      try queue.add(first)
+      last.wait()
+      #expect(runs.load(ordering: .relaxed) == count)
+    }
+  }
+
+  @Test("A chain of a million operations that never ran is freed on a stack of 512 KiB")
+  func longChainDropped() throws {
+    try onSmallStack {
+      var last = ClosureOperation {}
+      for _ in 1..<Scale.million {
+        let next = ClosureOperation {}
+        try next.addDependency(last)
+        last = next
+      }
+    }
+  }
+
+  @Test("A chain of a million operations is cancelled and freed on a stack of 512 KiB")
+  func longChainCancelled() throws {
+    try onSmallStack {
+      let queue = ThreadOperationQueue(width: 2)
+      queue.suspend()
+      var last = ClosureOperation {}
+      try queue.add(last)
+      for _ in 1..<Scale.million {
+        let next = ClosureOperation {}
+        try next.addDependency(last)
+        try queue.add(next)
+        last = next
+      }
+      queue.cancelAll()
+      queue.resume()
+      queue.waitForAll()
+    }
+  }
+
+  private func onSmallStack(_ body: @escaping @Sendable () throws -> Void) throws {
+    let thread = PosixThread<Void, any Error>(ThreadAttributes(stackSize: 512 << 10), body: body)
+    try thread.start()
+    try thread.join()
+  }
+
+  @Test("Adding operations that wait for one gate costs the same however many wait already")
+  func manyBlocked() throws {
+    func add(_ count: Int) throws -> Duration {
+      let queue = ThreadOperationQueue(width: 1)
+      let gate = ClosureOperation {}
+      let begin = MonotonicInstant.now
+      for _ in 0..<count {
+        let operation = ClosureOperation {}
+        try operation.addDependency(gate)
+        try queue.add(operation)
+      }
+      let duration = begin.duration(to: .now)
+      try gate.start()
+      queue.waitForAll()
+      return duration
+    }
+    _ = try add(1_000)
+    let few = try (0..<5).map { _ in try add(1_000) }.min()!
+    let many = try (0..<2).map { _ in try add(64_000) }.min()!
+    // 64 times as many: linear is 64, quadratic 4,096.
+    #expect(many < few * 512, "\(few) for 1,000 and \(many) for 64,000")
+  }
+}

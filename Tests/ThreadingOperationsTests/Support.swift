@@ -1,0 +1,104 @@
+import Glibc
+import Synchronization
+import Threading
+import ThreadingPlatform
+
+/// Counts how many of its tokens are alive.
+final class Census: Sendable {
+  private let alive = Atomic<Int>(0)
+
+  var count: Int { alive.load(ordering: .acquiring) }
+
+  func token() -> Token { Token(self) }
+
+  final class Token: Sendable {
+    private let census: Census
+
+    fileprivate init(_ census: Census) {
+      self.census = census
+      census.alive.wrappingAdd(1, ordering: .relaxed)
+    }
+
+    deinit { census.alive.wrappingSubtract(1, ordering: .releasing) }
+  }
+}
+
+/// A list that threads append to.
+final class Journal<Entry: Sendable>: Sendable {
+  private let list = Locked<[Entry]>([])
+
+  var entries: [Entry] { list.withLock { $0 } }
+
+  func append(_ entry: Entry) { list.withLock { $0.append(entry) } }
+}
+
+/// A gate that is shut until it is opened once.
+final class Gate: Sendable {
+  private let mutex = FastMutex()
+  private let changed = ConditionVariable()
+  private let isOpen = Atomic<Bool>(false)
+
+  func open() {
+    mutex.withLock { isOpen.store(true, ordering: .relaxed) }
+    changed.broadcast()
+  }
+
+  /// Gives up after a minute, so that a failing test ends.
+  @discardableResult
+  func pass() -> Bool {
+    let limit = MonotonicInstant.now.advanced(by: .seconds(60))
+    mutex.lock()
+    defer { mutex.unlock() }
+    return changed.wait(mutex, until: limit) { isOpen.load(ordering: .relaxed) }
+  }
+}
+
+/// How many are inside at once, now and at most.
+final class Gauge: Sendable {
+  private let state = Locked<(now: Int, most: Int)>((0, 0))
+
+  var most: Int { state.withLock { $0.most } }
+  var now: Int { state.withLock { $0.now } }
+
+  func enter() {
+    state.withLock { state in
+      state.now += 1
+      state.most = max(state.most, state.now)
+    }
+  }
+
+  func leave() { state.withLock { $0.now -= 1 } }
+}
+
+/// An operation whose work goes on after `main()`, until it is told to finish.
+final class Open: ThreadOperation, @unchecked Sendable {
+  let begun = Gate()
+
+  override var isAsynchronous: Bool { true }
+  override func main() { begun.open() }
+}
+
+struct Oops: Error, Equatable {
+  let code: Int
+}
+
+enum SystemYield {
+  static func now() { SystemThread.yield() }
+}
+
+enum SystemStack {
+  static func size() throws -> Int { try SystemThread.currentStack().size }
+}
+
+/// Waits from asynchronous code, whose thread the child process of an exit test may well block.
+enum Waiting {
+  static func uninterrupted(for operation: ThreadOperation) {
+    _ = operation.wait(for: .seconds(20))
+  }
+}
+
+/// Sizes of tests.
+enum Scale {
+  /// A million, or fewer where the thread sanitizer makes each step many times as dear.
+  static let million = unsafe dlsym(nil, "__tsan_init") == nil ? 1_000_000 : 50_000
+}
