@@ -216,7 +216,7 @@ extension FastMutex {
     fatalError("FastMutex: a lock was destroyed while held by \(describe(last & ~waiters))")
   }
 
-  private static func describe(_ id: UInt32) -> String {
+  static func describe(_ id: UInt32) -> String {
     "thread \(id) \"\(SystemThread.name(ofThread: id) ?? "ended")\""
   }
 

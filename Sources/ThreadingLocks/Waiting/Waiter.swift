@@ -70,6 +70,14 @@ struct WaitQueue<Wanted: Sendable>: ~Copyable {
     if first == nil { first = waiter }
   }
 
+  mutating func prepend(_ waiter: Waiter<Wanted>) {
+    waiter.isQueued = true
+    waiter.next = first
+    first?.previous = waiter
+    first = waiter
+    if last == nil { last = waiter }
+  }
+
   /// Takes a waiter out, wherever it stands.
   ///
   /// - Returns: false if it was not in the queue: somebody has taken it out to grant it.
