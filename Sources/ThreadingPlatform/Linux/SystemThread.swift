@@ -254,32 +254,4 @@ extension ThreadingError {
       message: "the system refused another thread with \(stack): "
         + "it is out of memory or at its limit of threads")
   }
-
-  /// An error for what is refused before the system is asked.
-  package static func refused(
-    by method: String, code: RefusalCode, _ message: String
-  ) -> ThreadingError {
-    ThreadingError(call: method, code: code.errno, message: message)
-  }
-
-  /// The `errno` values of refusals that the package makes itself.
-  package enum RefusalCode: Sendable {
-    /// EINVAL: a value out of range, or an object in the wrong state.
-    case invalid
-    /// EDEADLK: the wait could never end.
-    case deadlock
-    /// ESRCH: there is no thread.
-    case noThread
-    /// ECANCELED: the work was broken off.
-    case brokenOff
-
-    fileprivate var errno: CInt {
-      switch self {
-      case .invalid: EINVAL
-      case .deadlock: EDEADLK
-      case .noThread: ESRCH
-      case .brokenOff: ECANCELED
-      }
-    }
-  }
 }

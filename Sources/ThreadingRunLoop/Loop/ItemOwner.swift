@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Synchronization
 internal import ThreadingPlatform
 
@@ -44,13 +43,13 @@ struct ItemOwner: ~Copyable, Sendable {
     if claimed { return }
     unsafe reference.release()
     if original == Self.cancelled {
-      throw ThreadingError(
-        call: "ThreadRunLoop.add", code: ECANCELED,
-        message: "it was cancelled, which is final; make another one")
+      throw .refused(
+        by: "ThreadRunLoop.add", code: .brokenOff,
+        "it was cancelled, which is final; make another one")
     }
-    throw ThreadingError(
-      call: "ThreadRunLoop.add", code: EBUSY,
-      message: "it was added to a loop before and belongs to that one; make another one")
+    throw .refused(
+      by: "ThreadRunLoop.add", code: .inUse,
+      "it was added to a loop before and belongs to that one; make another one")
   }
 
   /// Keeps an item that is on no loop from ever being on one.

@@ -1,4 +1,3 @@
-internal import Glibc
 public import ThreadingPlatform
 
 /// Calls a closure on a loop's thread at a moment, once or again and again.
@@ -90,14 +89,14 @@ public final class ThreadTimer: @unchecked Sendable {
     first: MonotonicInstant, interval: Duration?, tolerance: Duration, body: @escaping Body
   ) throws(ThreadingError) {
     if let interval, interval < .zero {
-      throw ThreadingError(
-        call: "ThreadTimer.interval", code: EINVAL,
-        message: "an interval of \(interval) is negative; it must be zero or more")
+      throw .refused(
+        by: "ThreadTimer.interval", code: .invalid,
+        "an interval of \(interval) is negative; it must be zero or more")
     }
     guard tolerance >= .zero else {
-      throw ThreadingError(
-        call: "ThreadTimer.tolerance", code: EINVAL,
-        message: "a tolerance of \(tolerance) is negative; it must be zero or more")
+      throw .refused(
+        by: "ThreadTimer.tolerance", code: .invalid,
+        "a tolerance of \(tolerance) is negative; it must be zero or more")
     }
     self.interval = interval
     self.tolerance = tolerance

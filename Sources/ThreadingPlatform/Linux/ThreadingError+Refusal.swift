@@ -1,0 +1,34 @@
+internal import Glibc
+
+extension ThreadingError {
+  /// An error for what is refused before the system is asked.
+  package static func refused(
+    by method: String, code: RefusalCode, _ message: String
+  ) -> ThreadingError {
+    ThreadingError(call: method, code: code.errno, message: message)
+  }
+
+  /// The `errno` values of refusals that the package makes itself.
+  package enum RefusalCode: Sendable {
+    /// EINVAL: a value out of range, or an object in the wrong state.
+    case invalid
+    /// EDEADLK: the wait could never end.
+    case deadlock
+    /// ESRCH: there is no thread.
+    case noThread
+    /// EBUSY: the object is in use elsewhere.
+    case inUse
+    /// ECANCELED: the work was broken off, or cancelled before it began.
+    case brokenOff
+
+    fileprivate var errno: CInt {
+      switch self {
+      case .invalid: EINVAL
+      case .deadlock: EDEADLK
+      case .noThread: ESRCH
+      case .inUse: EBUSY
+      case .brokenOff: ECANCELED
+      }
+    }
+  }
+}
