@@ -15,6 +15,10 @@ let package = Package(
         .product(name: "ThreadingFoundation", package: "swift-threading"),
       ]),
     .executableTarget(
+      name: "ConsumerInSwift5",
+      dependencies: [.product(name: "Threading", package: "swift-threading")],
+      swiftSettings: [.swiftLanguageMode(.v5)]),
+    .executableTarget(
       name: "ReadmeExample",
       dependencies: [.product(name: "Threading", package: "swift-threading")]),
     .executableTarget(
