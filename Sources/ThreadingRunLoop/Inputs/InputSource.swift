@@ -82,6 +82,7 @@ public class InputSource: @unchecked Sendable {
 enum SourceJob {
   case descriptor(DescriptorSource.Handler, DescriptorSource, DescriptorSource.Events)
   case signal(SignalSource.Handler, SignalSource, SignalSubscription)
+  case mainQueue
 
   /// Calls the handler and releases it.
   @inline(never)
@@ -91,6 +92,7 @@ enum SourceJob {
     case .signal(let handler, let source, let subscription):
       let count = subscription.takeCount()
       if count > 0 { handler(source, count) }
+    case .mainQueue: MainDispatchQueue.drain()
     }
   }
 }

@@ -118,6 +118,7 @@ extension ThreadRunLoop {
   /// - Returns: why the run ends, or nil if it goes on.
   private func pass(_ frame: Frame) -> ExitReason? {
     wakeWord.beginPass()
+    if mainQueueService != .absent { serveMainQueue() }
     let modes = activeModes(frame.mode)
     if modes != servedModes {
       servedModes = modes
@@ -126,6 +127,7 @@ extension ThreadRunLoop {
     }
     var handled = runPosted(in: modes)
     waitForWork(frame, modes, mayWait: !(handled && frame.endsWhenHandled))
+    if mainQueueService == .byPolling, modes & ModeSet.commonBit != 0 { MainDispatchQueue.drain() }
     let fired = items.fireDueTimers(in: modes)
     handled = serveReady(in: modes) || handled
     handled = runPosted(in: modes) || handled
@@ -151,10 +153,12 @@ extension ThreadRunLoop {
       )
     }
     // With nothing to wait for, the pass decides that the run is finished.
-    let hasReason = timer != nil || hasSources || frame.flag != nil
+    let isPolling = mainQueueService == .byPolling && modes & ModeSet.commonBit != 0
+    let hasReason = timer != nil || hasSources || frame.flag != nil || isPolling
     let isIdle = pending.isEmpty && readyPosition == ready.count && !hasFound
     if mayWait, isIdle, hasReason, !endIsAsked(frame) {
-      let deadline = min(frame.deadline, timer ?? .distantFuture)
+      var deadline = min(frame.deadline, timer ?? .distantFuture)
+      if isPolling { deadline = min(deadline, .now.advanced(by: Self.mainQueuePollInterval)) }
       if sleep(until: deadline, in: poller) { return }
     }
     if let poller { look(poller, until: MonotonicInstant(nanoseconds: 0)) }
@@ -263,6 +267,7 @@ extension ThreadRunLoop {
   private func hasWork(in modes: UInt64) -> Bool {
     if !pending.isEmpty { return true }
     if !inbox.isEmpty { return true }
+    if mainQueueService == .byPolling, modes & ModeSet.commonBit != 0 { return true }
     return items.withLock { $0.hasItems(in: modes) }
   }
 

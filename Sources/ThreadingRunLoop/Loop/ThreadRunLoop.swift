@@ -29,6 +29,10 @@ internal import ThreadingThreads
 /// What a step's own calls add is left for the next pass, and a step runs at most 256 blocks, so a
 /// block that posts itself again, or a timer with an interval of zero, does not hold up the others.
 ///
+/// Running the main thread's loop also serves the main queue of Dispatch, and with it the main
+/// actor, in the modes of the common set. The queue counts as something to wait for: such a run ends
+/// by ``stop()``, a flag or a deadline, not by itself. In a process without Dispatch it is absent.
+///
 /// A loop without descriptors and signals sleeps on a word in memory and owns nothing of the
 /// system's, so making, running and posting cannot fail; what can throws.
 public final class ThreadRunLoop: @unchecked Sendable {
@@ -66,6 +70,7 @@ public final class ThreadRunLoop: @unchecked Sendable {
   /// The poller of the items, once the loop has slept in it. Written before beginSleep announces
   /// `inPoll`, and never after: whoever finds that state may read it.
   var sleepingPlace: Poller?
+  var mainQueueService = MainQueueService.unknown
   /// The innermost run.
   var frame: Frame?
 
