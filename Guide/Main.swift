@@ -1,9 +1,43 @@
-import Foundation
-import Threading
+import Glibc
 
+/// The guide's program: `guide list`, `guide CHAPTER`, `guide generate`.
 @main
 struct Guide {
   static func main() {
-    print(Bundle.module.path(forResource: "SampleFeed", ofType: nil) ?? "none")
+    let status = run(Array(CommandLine.arguments.dropFirst()), on: .standard)
+    exit(status.rawValue)
+  }
+
+  /// Does what the arguments ask for.
+  ///
+  /// - Returns: what the process shall end with.
+  static func run(_ arguments: [String], on console: Console) -> ExitStatus {
+    do throws(UsageError) {
+      switch try GuideCommand.parse(arguments) {
+      case .help: console.print(HelpText.guide + "\n")
+      case .list: console.print(HelpText.list + "\n")
+      case .importHelp: console.print(HelpText.importing + "\n")
+      case .generateHelp: console.print(HelpText.generating + "\n")
+      case .importFeed(let options):
+        return ImportChapter(options: options, console: console).run()
+      case .generate(let options):
+        return generate(options, console)
+      }
+      return .done
+    } catch {
+      console.fail("\(error); see guide --help")
+      return .usage
+    }
+  }
+
+  private static func generate(_ options: GenerateOptions, _ console: Console) -> ExitStatus {
+    do throws(FileError) {
+      try FeedGenerator.write(stopTimes: options.stopTimes, to: options.folder)
+      console.print("wrote \(Figures.grouped(options.stopTimes)) stop times to \(options.folder)\n")
+      return .done
+    } catch {
+      console.fail(error)
+      return .fileError
+    }
   }
 }

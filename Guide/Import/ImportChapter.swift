@@ -1,0 +1,66 @@
+import Foundation
+import Threading
+
+/// Chapter 1: import a large data set and stay responsive. `README.md` beside this file explains it.
+struct ImportChapter {
+  let options: ImportOptions
+  let console: Console
+
+  /// Runs the chapter on the calling thread, whose run loop it runs meanwhile.
+  ///
+  /// - Returns: what the process shall end with.
+  func run() -> ExitStatus {
+    guard let feed = options.feed ?? SampleFeed.path else {
+      console.fail("the feed that comes with the guide is gone; build the guide again")
+      return .noInput
+    }
+    let plan = ImportPlan(
+      feed: feed, isSample: options.feed == nil,
+      database: options.database ?? Self.databaseName(for: feed), isStrict: options.isStrict)
+    do {
+      let library = try SQLiteLibrary(name: options.library)
+      console.print("importing \(plan.feedName) into \(plan.database)\n")
+      let result = try ImportSession(plan: plan, library: library, console: console).run()
+      return finish(plan, result)
+    } catch let error as LibraryError {
+      console.fail(error)
+      return .noLibrary
+    } catch {
+      console.fail("\(error)")
+      return .system
+    }
+  }
+
+  /// The database that a feed goes into unless another is named: in the current folder, and called
+  /// like the feed's folder.
+  static func databaseName(for feed: String) -> String {
+    // The folder's own name, also where it is written as "." or "feeds/..".
+    let name = URL(filePath: feed).resolvingSymlinksInPath().standardizedFileURL.lastPathComponent
+    return (name == "/" ? "feed" : name) + ".sqlite"
+  }
+
+  private func finish(_ plan: ImportPlan, _ result: ImportSession.Result) -> ExitStatus {
+    let failure = result.summary.failure
+    switch failure {
+    case nil, .cancelled: break
+    case .refused(let problem): console.printError("\(problem)\n")
+    case .noFeed(let problems):
+      for problem in problems { console.printError("\(problem)\n") }
+      return .noInput
+    case .file(let error): console.fail(error)
+    case .database(let error): console.fail(error)
+    }
+    // Of an import that failed before it read anything there is nothing to report.
+    if failure == nil || failure == .cancelled || result.summary.rowsRead > 0 {
+      let report = ImportReport(plan: plan, result: result, peakMemory: PeakMemory.bytes)
+      console.print("\n" + report.lines.joined(separator: "\n") + "\n")
+    }
+    switch failure {
+    case nil: return result.summary.lacksRequiredTable ? .badData : .done
+    case .cancelled: return .cancelled
+    case .refused: return .badData
+    case .noFeed, .file: return .noInput
+    case .database: return .fileError
+    }
+  }
+}

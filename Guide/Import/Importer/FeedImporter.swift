@@ -1,0 +1,190 @@
+/// Imports a feed: reads its files, writes the database, and tells what happens.
+///
+/// It knows nothing of threads, which is why it can be read, and tested, on its own. Whoever runs it
+/// says with `isCancelled` when to stop, and receives the events on the thread that runs it.
+final class FeedImporter {
+  /// How many problems are told one by one. All are counted.
+  static let toldProblems = 20
+
+  private let plan: ImportPlan
+  private let library: SQLiteLibrary
+  private let isCancelled: () -> Bool
+  private let report: (ImportEvent) -> Void
+
+  private var summary = ImportSummary()
+  private var progress = PercentCounter(total: 0)
+  private var readBytes = 0
+  private var firstNewIDs: [String: Int64] = [:]
+  private var problems = 0
+
+  /// An importer for `plan`.
+  ///
+  /// - Parameters:
+  ///   - plan: what to import, and where to.
+  ///   - library: SQLite.
+  ///   - isCancelled: asked before each record.
+  ///   - report: may block, which holds the import up.
+  init(
+    plan: ImportPlan, library: SQLiteLibrary, isCancelled: @escaping () -> Bool,
+    report: @escaping (ImportEvent) -> Void
+  ) {
+    self.plan = plan
+    self.library = library
+    self.isCancelled = isCancelled
+    self.report = report
+  }
+
+  /// Imports the feed. Call it once.
+  ///
+  /// When it returns, its connection is closed and nothing is half done: the last batch is in the
+  /// database as a whole or not at all, and under `--strict` so is the import.
+  func run() -> ImportSummary {
+    do {
+      let folder = try FeedFolder(path: plan.feed)
+      progress = PercentCounter(total: folder.size)
+      for file in folder.unknownFiles { report(.note("\(file): not imported, no table for it")) }
+      let database = try FeedDatabase.openForWriting(path: plan.database, library: library)
+      try importFiles(of: folder, into: database)
+    } catch {
+      summary.failure = ImportFailure(error)
+    }
+    return summary
+  }
+
+  private func importFiles(of folder: FeedFolder, into database: Database) throws {
+    let transaction = try BatchTransaction(database, isStrict: plan.isStrict)
+    do {
+      for (table, size) in folder.files {
+        try importFile(of: table, in: folder, into: database, transaction)
+        readBytes += size
+      }
+      try transaction.commit()
+    } catch {
+      transaction.rollBack()
+      noteRollback()
+      throw error
+    }
+    if plan.isStrict {
+      // Only now can other connections see the rows.
+      try BatchTransaction.committed(
+        since: transaction.firstNumber, firstNewIDs: firstNewIDs, in: database
+      ) { report(.batch($0)) }
+    }
+    // The write-ahead log goes into the database's file here, on this thread, so that whoever closes
+    // the last connection has no disk to wait for.
+    try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+  }
+
+  private func noteRollback() {
+    for index in summary.tables.indices {
+      if plan.isStrict { summary.tables[index].forgetWrites() }
+      summary.tables[index].countRestAsRolledBack()
+    }
+  }
+}
+
+// MARK: - One file
+
+extension FeedImporter {
+  private func importFile(
+    of table: FeedTable, in folder: FeedFolder, into database: Database,
+    _ transaction: BatchTransaction
+  ) throws {
+    report(.started(file: table.fileName))
+    var reader = CSVReader(try folder.open(table))
+    summary.tables.append(TableCounts(table: table.name))
+    let layout = try readHeader(&reader, table)
+    let writer = try TableWriter(database, table)
+    firstNewIDs[table.name] = writer.firstNewID
+    var row = FeedRow()
+
+    reading: while true {
+      if isCancelled() { throw ImportFailure.cancelled }
+      switch try reader.next() {
+      case .end:
+        break reading
+      case .malformed(let problem):
+        counts.read += 1
+        try skip(problem, in: table)
+      case .record:
+        counts.read += 1
+        guard let layout else {
+          counts.skipped += 1
+          continue
+        }
+        if let problem = layout.read(reader, into: &row) {
+          try skip(problem, in: table)
+          continue
+        }
+        let change = try writer.write(row, batch: transaction.begin(table))
+        if change == .duplicate {
+          try skip(layout.duplicateKey(reader, row), in: table)
+          continue
+        }
+        transaction.add(change, line: reader.line)
+        if transaction.records == ImportPlan.batchSize { try end(transaction) }
+      }
+      advance(to: readBytes + reader.offset)
+    }
+    try end(transaction)
+    advance(to: readBytes + reader.offset)
+    counts.blankLines = reader.blankLines
+  }
+
+  /// Reads the header line.
+  ///
+  /// - Returns: nil if the file's rows cannot be read by it. They are counted all the same.
+  private func readHeader(_ reader: inout CSVReader, _ table: FeedTable) throws -> FeedLayout? {
+    do {
+      switch try reader.next() {
+      case .record:
+        let layout = try FeedLayout(header: reader, table: table)
+        for column in layout.unknownColumns {
+          report(.note("\(table.fileName): column \(Printable(column)) has no place in the table"))
+        }
+        return layout
+      case .malformed(let problem):
+        throw BadHeader(.unusableHeader, problem.position, problem.reason)
+      case .end:
+        let start = TextPosition(line: 1, column: 1)
+        throw BadHeader(
+          .unusableHeader, start, "the file is empty, not even a header line is there")
+      }
+    } catch let error as BadHeader {
+      try note(error.problem, in: table)
+      if table.isRequired { summary.lacksRequiredTable = true }
+      return nil
+    }
+  }
+
+  private var counts: TableCounts {
+    get { summary.tables[summary.tables.count - 1] }
+    _modify { yield &summary.tables[summary.tables.count - 1] }
+  }
+
+  private func end(_ transaction: BatchTransaction) throws {
+    let file = counts.table + ".txt"
+    let visible = try transaction.end(file: file)
+    counts.inserted += transaction.counts.inserted
+    counts.updated += transaction.counts.updated
+    counts.unchanged += transaction.counts.unchanged
+    if let visible { report(.batch(visible)) }
+  }
+
+  private func skip(_ problem: Problem, in table: FeedTable) throws {
+    counts.skipped += 1
+    try note(problem, in: table)
+  }
+
+  private func note(_ problem: Problem, in table: FeedTable) throws {
+    let problem = FileProblem(file: table.fileName, problem: problem)
+    counts.problems[problem.problem.kind, default: 0] += 1
+    problems += 1
+    if plan.isStrict { throw ImportFailure.refused(problem) }
+    if problems <= Self.toldProblems { report(.problem(problem)) }
+  }
+
+  private func advance(to bytes: Int) {
+    if let percent = progress.advance(to: bytes) { report(.progress(percent: percent)) }
+  }
+}

@@ -1,0 +1,52 @@
+import Glibc
+
+/// A regular file, open for reading in pieces.
+///
+/// Each piece goes straight from the kernel into the reader's window: no buffer is made per piece,
+/// so the memory of a read does not depend on the size of the file.
+final class InputFile: ByteSource {
+  let path: String
+
+  /// The size when it was opened, in bytes.
+  let size: Int
+
+  private let descriptor: CInt
+
+  /// Opens the file.
+  ///
+  /// - Throws: `FileError` if it cannot be opened or is not a regular file (a pipe has no size, so
+  ///   there would be no progress to show).
+  init(path: String) throws(FileError) {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileError(action: "open", path: path, code: errno) }
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else {
+      let code = errno
+      close(descriptor)
+      throw FileError(action: "examine", path: path, code: code)
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      close(descriptor)
+      throw FileError(action: "read", path: path, reason: "it is not a regular file")
+    }
+    self.path = path
+    self.descriptor = descriptor
+    size = Int(status.st_size)
+  }
+
+  deinit {
+    close(descriptor)
+  }
+
+  func read(into window: inout [UInt8], from start: Int, to end: Int) throws(FileError) -> Int {
+    precondition(0 <= start && start < end && end <= window.count, "InputFile.read: bad range")
+    while true {
+      let count = unsafe window.withUnsafeMutableBytes { bytes in
+        unsafe Glibc.read(descriptor, bytes.baseAddress! + start, end - start)
+      }
+      if count >= 0 { return count }
+      // A signal came while the thread was in the kernel: the read is simply made again.
+      if errno != EINTR { throw FileError(action: "read", path: path, code: errno) }
+    }
+  }
+}
