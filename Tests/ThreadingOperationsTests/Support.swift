@@ -99,6 +99,8 @@ enum Waiting {
 
 /// Sizes of tests.
 enum Scale {
+  static let isSanitized = unsafe dlsym(nil, "__tsan_init") != nil
+
   /// A million, or fewer where the thread sanitizer makes each step many times as dear.
-  static let million = unsafe dlsym(nil, "__tsan_init") == nil ? 1_000_000 : 50_000
+  static let million = isSanitized ? 50_000 : 1_000_000
 }

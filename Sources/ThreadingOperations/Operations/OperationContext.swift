@@ -7,8 +7,6 @@ internal import ThreadingThreads
 final class OperationContext {
   /// The innermost operation that the thread is in. Alive for as long as it stands here.
   private var operation: Unmanaged<ThreadOperation>?
-  /// The queue on whose behalf that operation runs.
-  private(set) var queue: QueueCore?
   /// The pool whose worker the thread is, and the lane that it drains.
   var pool: PoolCore?
   var lane: DrainLane?
@@ -38,21 +36,17 @@ final class OperationContext {
     return unsafe unsafeDowncast(present, to: Self.self)
   }
 
+  /// The queue of the innermost operation; nil for one that was started by hand.
+  var currentQueue: QueueCore? { currentOperation?.core }
+
   var currentOperation: ThreadOperation? { unsafe operation?.takeUnretainedValue() }
 
-  /// Runs `body` with `operation` as the current one.
+  /// Runs `body` with `entered` as the current operation.
   @inline(__always)
-  func entering<Result>(
-    _ entered: ThreadOperation, of core: QueueCore?, _ body: () -> Result
-  ) -> Result {
+  func entering<Result>(_ entered: ThreadOperation, _ body: () -> Result) -> Result {
     let outer = unsafe operation
-    let outerQueue = queue
     unsafe operation = .passUnretained(entered)
-    if outerQueue !== core { queue = core }
-    defer {
-      unsafe operation = unsafe outer
-      if outerQueue !== core { queue = outerQueue }
-    }
+    defer { unsafe operation = unsafe outer }
     return body()
   }
 

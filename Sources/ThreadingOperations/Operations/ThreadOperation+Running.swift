@@ -132,7 +132,7 @@ extension ThreadOperation {
     if skipping {
       return enterFinishing(OperationWord.wasSkipped) == nil ? .finishedElsewhere : .finished
     }
-    return context.entering(self, of: core) {
+    return context.entering(self) {
       // relaxed: read by the same thread, to find that it would wait for itself.
       runner.store(SystemThread.currentID, ordering: .relaxed)
       do {
@@ -230,7 +230,7 @@ extension ThreadOperation {
 
   /// Runs completion blocks until there are none, and closes the operation.
   private final func runCompletions(in context: OperationContext) -> OperationWord {
-    context.entering(self, of: core) {
+    context.entering(self) {
       runner.store(SystemThread.currentID, ordering: .relaxed)
       defer { runner.store(0, ordering: .relaxed) }
       while true {

@@ -7,7 +7,7 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
 
   private let lock = FastMutex()
   private let emptied = ConditionVariable()
-  private unowned let executor: PoolCore
+  private let executor: PoolCore
 
   // Guarded by `lock`, as is all that follows.
   private var closures = RingBuffer<@Sendable () -> Void>()
@@ -21,6 +21,8 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
     super.init()
     executor.register(self)
   }
+
+  deinit { executor.unregister(self) }
 
   func add(_ closure: @escaping @Sendable () -> Void) {
     lock.lock()

@@ -9,6 +9,7 @@ internal import ThreadingThreads
 /// work for a moment (one of them at a time) and then sleep, each on a word of its own; they end after
 /// the idle timeout. A request wakes at most one thread, and none while one is looking out; a thread that
 /// takes a request and sees more wakes the next.
+@safe
 final class PoolCore: LaneExecutor, @unchecked Sendable {
   // SAFETY of @unchecked: everything below that can change is guarded by `lock`, or atomic.
 
@@ -36,7 +37,11 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   private var phase = Phase.open
   private var isLookingOut = false
   private var nextAttempt = MonotonicInstant(nanoseconds: 0)
-  private var lanes: [ObjectIdentifier: WeakLane] = [:]
+  /// Not owned: a lane unregisters as it goes away, and waits there while it is in use here. (Weak references
+  /// would make each retain and release of a lane several times as dear.)
+  private var lanes: [ObjectIdentifier: Unmanaged<DrainLane>]
+  /// Lanes that a shutdown is using.
+  private var lanesInUse: Set<ObjectIdentifier> = []
   private var lookOutFor = PoolCore.longestLookOut
 
   enum Phase {
@@ -63,6 +68,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
     self.idleTimeout = idleTimeout
     self.attributes = attributes
     limit = Atomic(maximum)
+    unsafe lanes = [:]
   }
 
   // MARK: Requests
@@ -327,11 +333,15 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   // MARK: Lanes
 
   func register(_ lane: DrainLane) {
-    lock.withLock { lanes[ObjectIdentifier(lane)] = WeakLane(lane: lane) }
+    lock.withLock { unsafe lanes[ObjectIdentifier(lane)] = .passUnretained(lane) }
   }
 
   func unregister(_ lane: DrainLane) {
-    lock.withLock { _ = lanes.removeValue(forKey: ObjectIdentifier(lane)) }
+    let identity = ObjectIdentifier(lane)
+    lock.lock()
+    while lanesInUse.contains(identity) { changed.wait(lock) }
+    _ = unsafe lanes.removeValue(forKey: identity)
+    lock.unlock()
   }
 
   // MARK: The end
@@ -352,13 +362,25 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
     closed.store(true, ordering: .relaxed)
   }
 
-  /// The lanes that exist, kept alive for the caller.
-  var liveLanes: [DrainLane] {
-    lock.withLock { Array(lanes.values) }.compactMap(\.lane)
-  }
-
-  private struct WeakLane {
-    weak var lane: DrainLane?
+  /// Calls `body` with each lane that exists, until it returns false. The lane may be on its way out, but stays
+  /// until `body` has returned.
+  ///
+  /// - Returns: whether `body` returned true for all.
+  func forEachLane(_ body: (DrainLane) -> Bool) -> Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    for identity in unsafe Array(lanes.keys) {
+      while lanesInUse.contains(identity) { changed.wait(lock) }
+      guard let lane = unsafe lanes[identity] else { continue }
+      lanesInUse.insert(identity)
+      lock.unlock()
+      let goesOn = unsafe lane._withUnsafeGuaranteedRef { body($0) }
+      lock.lock()
+      lanesInUse.remove(identity)
+      changed.broadcast()
+      guard goesOn else { return false }
+    }
+    return true
   }
 
   /// Has all threads end and waits for them.

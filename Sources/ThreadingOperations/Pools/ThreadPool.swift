@@ -130,10 +130,8 @@ public final class ThreadPool: Sendable {
   public func shutDown(until deadline: MonotonicInstant = .distantFuture) -> Bool {
     refuseOwnThread("shutDown")
     core.close()
-    for lane in core.liveLanes {
-      guard lane.waitUntilEmpty(until: deadline) else { return false }
-    }
-    return core.joinAll(until: deadline)
+    return core.forEachLane { $0.waitUntilEmpty(until: deadline) }
+      && core.joinAll(until: deadline)
   }
 
   /// Takes no more work, cancels all that has not begun, asks what runs to end early, waits for it and ends
@@ -148,13 +146,12 @@ public final class ThreadPool: Sendable {
   public func shutDownNow(until deadline: MonotonicInstant = .distantFuture) -> [ThreadOperation] {
     refuseOwnThread("shutDownNow")
     core.close()
-    let lanes = core.liveLanes
     var unstarted: [ThreadOperation] = []
-    for lane in lanes { unstarted += lane.abandon() }
-    for lane in lanes {
-      guard lane.waitUntilEmpty(until: deadline) else { return unstarted }
+    _ = core.forEachLane { lane in
+      unstarted += lane.abandon()
+      return true
     }
-    _ = core.joinAll(until: deadline)
+    _ = core.forEachLane { $0.waitUntilEmpty(until: deadline) } && core.joinAll(until: deadline)
     return unstarted
   }
 

@@ -183,7 +183,7 @@ public final class ThreadOperationQueue: Sendable {
   /// The queue on whose behalf the calling thread runs an operation or a completion block; nil outside, and
   /// inside an operation that was started by hand.
   public static var current: ThreadOperationQueue? {
-    OperationContext.ifPresent?.queue?.publicQueue
+    OperationContext.ifPresent?.currentQueue?.publicQueue
   }
 
   // MARK: Waiting
@@ -213,7 +213,7 @@ public final class ThreadOperationQueue: Sendable {
   /// - Precondition: The calling thread is not inside an operation of the queue. If it is, the program stops.
   @available(*, noasync, message: "waitForAll(until:) blocks the calling thread")
   public func waitForAll(until deadline: MonotonicInstant) -> Bool {
-    if OperationContext.ifPresent?.queue === core {
+    if OperationContext.ifPresent?.currentQueue === core {
       fatalError(
         "ThreadOperationQueue.waitForAll: an operation of \"\(name)\" would wait for itself")
     }
