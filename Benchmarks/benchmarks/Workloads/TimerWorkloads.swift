@@ -59,6 +59,13 @@ enum TimerWorkloads {
           return nanoseconds
         }
       },
+      Implementation("dispatch") { items in
+        var lead: UInt64 = 50_000_000
+        while true {
+          if let nanoseconds = try dispatchFiring(items, lead: lead) { return nanoseconds }
+          lead *= 2
+        }
+      },
     ])
 
   /// What adding and cancelling as many timers took, in nanoseconds.
@@ -146,5 +153,27 @@ enum TimerWorkloads {
     let cancelling = cancellingWatch.nanoseconds
     try WrongResult.unless("the timers cancelled", cancelled.value, is: items)
     return (adding, cancelling)
+  }
+
+  /// Dispatch has no loop that could be started once all timers are due: they are armed for a moment
+  /// `lead` nanoseconds ahead, and what follows the moment is measured.
+  ///
+  /// - Returns: nil when the moment came before all were armed.
+  private static func dispatchFiring(_ items: Int, lead: UInt64) throws -> Int64? {
+    let queue = DispatchQueue(label: "benchmarks")
+    let fired = Tally()
+    let done = DispatchSemaphore(value: 0)
+    let due = DispatchTime(uptimeNanoseconds: DispatchTime.now().uptimeNanoseconds + lead)
+    for _ in 0..<items {
+      queue.asyncAfter(deadline: due) {
+        fired.increment()
+        if fired.value == items { done.signal() }
+      }
+    }
+    let armedInTime = DispatchTime.now() < due
+    done.wait()
+    let end = DispatchTime.now().uptimeNanoseconds
+    try WrongResult.unless("the timers that fired", fired.value, is: items)
+    return armedInTime ? Int64(end - due.uptimeNanoseconds) : nil
   }
 }
