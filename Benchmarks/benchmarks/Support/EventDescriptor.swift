@@ -3,7 +3,7 @@ import Glibc
 
 /// A blocking `eventfd`: the least that two threads can wake each other with through descriptors.
 final class EventDescriptor: TurnSignal {
-  private let descriptor: CInt
+  let descriptor: CInt
 
   init() throws(WrongResult) {
     descriptor = ctp_eventfd(0)

@@ -5,11 +5,22 @@ import Glibc
 // be used from many threads.
 @safe
 final class PthreadMutex: @unchecked Sendable {
+  enum Kind {
+    case normal
+    case recursive
+  }
+
   fileprivate let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
-  init() {
+  init(kind: Kind = .normal) {
     unsafe mutex = .allocate(capacity: 1)
-    let code = unsafe pthread_mutex_init(mutex, nil)
+    var attributes = pthread_mutexattr_t()
+    _ = unsafe pthread_mutexattr_init(&attributes)
+    defer { _ = unsafe pthread_mutexattr_destroy(&attributes) }
+    if kind == .recursive {
+      _ = unsafe pthread_mutexattr_settype(&attributes, CInt(PTHREAD_MUTEX_RECURSIVE))
+    }
+    let code = unsafe pthread_mutex_init(mutex, &attributes)
     precondition(code == 0, "pthread_mutex_init: errno \(code)")
   }
 
@@ -47,6 +58,33 @@ final class PthreadCondition: @unchecked Sendable {
 
   @inline(__always)
   func signal() { _ = unsafe pthread_cond_signal(condition) }
+}
+
+/// A `pthread_rwlock_t` in memory of its own.
+// SAFETY of @safe and @unchecked: as for PthreadMutex.
+@safe
+final class PthreadReadWriteLock: @unchecked Sendable {
+  private let lock: UnsafeMutablePointer<pthread_rwlock_t>
+
+  init() {
+    unsafe lock = .allocate(capacity: 1)
+    let code = unsafe pthread_rwlock_init(lock, nil)
+    precondition(code == 0, "pthread_rwlock_init: errno \(code)")
+  }
+
+  deinit {
+    _ = unsafe pthread_rwlock_destroy(lock)
+    unsafe lock.deallocate()
+  }
+
+  @inline(__always)
+  func readLock() { _ = unsafe pthread_rwlock_rdlock(lock) }
+
+  @inline(__always)
+  func writeLock() { _ = unsafe pthread_rwlock_wrlock(lock) }
+
+  @inline(__always)
+  func unlock() { _ = unsafe pthread_rwlock_unlock(lock) }
 }
 
 /// A `sem_t` in memory of its own.

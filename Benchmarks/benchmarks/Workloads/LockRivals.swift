@@ -58,3 +58,76 @@ final class TwoAtomicSteps: LockUnderTest {
     _ = word.exchange(0, ordering: .releasing)
   }
 }
+
+/// Locks that their holder may take again; each use here takes them twice.
+final class OurRecursiveLock: LockUnderTest {
+  private let lock = RecursiveLock()
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) {
+    lock.withLock { lock.withLock(body) }
+  }
+}
+
+final class FoundationRecursiveLock: LockUnderTest {
+  private let lock = NSRecursiveLock()
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) {
+    lock.lock()
+    lock.lock()
+    body()
+    lock.unlock()
+    lock.unlock()
+  }
+}
+
+final class PthreadRecursiveLock: LockUnderTest {
+  private let lock = PthreadMutex(kind: .recursive)
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) {
+    lock.lock()
+    lock.lock()
+    body()
+    lock.unlock()
+    lock.unlock()
+  }
+}
+
+/// Locks that readers share. One type for each way to hold them.
+final class OurReadLock: LockUnderTest {
+  private let lock = ReadWriteLock()
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) { lock.withReadLock(body) }
+}
+
+final class OurWriteLock: LockUnderTest {
+  private let lock = ReadWriteLock()
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) { lock.withWriteLock(body) }
+}
+
+final class PthreadReadLock: LockUnderTest {
+  private let lock = PthreadReadWriteLock()
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) {
+    lock.readLock()
+    body()
+    lock.unlock()
+  }
+}
+
+final class PthreadWriteLock: LockUnderTest {
+  private let lock = PthreadReadWriteLock()
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) {
+    lock.writeLock()
+    body()
+    lock.unlock()
+  }
+}

@@ -5,7 +5,9 @@ import Threading
 
 /// Locks.
 enum LockWorkloads {
-  static let all = [uncontended, value] + [2, 4, 8].map(contended)
+  static let all =
+    [uncontended, value, recursive, reading, writing] + [2, 4, 8].map(contended)
+    + [2, 4].map(readingTogether)
 
   private static let uncontended = Workload(
     "lock/uncontended", item: "take and give back a lock that nobody else wants", threads: 1,
@@ -26,6 +28,62 @@ enum LockWorkloads {
     for _ in 0..<items { lock.withLock { tally.increment() } }
     let nanoseconds = stopwatch.nanoseconds
     try WrongResult.unless("the count under the lock", tally.value, is: items)
+    return nanoseconds
+  }
+
+  private static let recursive = Workload(
+    "lock/recursive", item: "take a lock twice and give it back twice", threads: 1,
+    [
+      .ours { try uncontendedBatch(OurRecursiveLock(), $0) },
+      Implementation("foundation") { try uncontendedBatch(FoundationRecursiveLock(), $0) },
+      Implementation("pthread") { try uncontendedBatch(PthreadRecursiveLock(), $0) },
+    ])
+
+  private static let reading = Workload(
+    "lock/read", item: "take and give back a lock for reading, alone", threads: 1,
+    [
+      .ours { try uncontendedBatch(OurReadLock(), $0) },
+      Implementation("pthread") { try uncontendedBatch(PthreadReadLock(), $0) },
+    ])
+
+  private static let writing = Workload(
+    "lock/write", item: "take and give back a lock for writing, alone", threads: 1,
+    [
+      .ours { try uncontendedBatch(OurWriteLock(), $0) },
+      Implementation("pthread") { try uncontendedBatch(PthreadWriteLock(), $0) },
+    ])
+
+  private static func readingTogether(_ threads: Int) -> Workload {
+    Workload(
+      "lock/read-\(threads)", item: "hold the lock for reading 20 ns, do 50 ns without it",
+      threads: threads,
+      [
+        .ours { try readingBatch(OurReadLock(), threads, $0) },
+        Implementation("pthread") { try readingBatch(PthreadReadLock(), threads, $0) },
+        // What readers would use that do not care to share.
+        Implementation("ours-mutex") { try readingBatch(OurLock(), threads, $0) },
+      ])
+  }
+
+  /// Readers have no count in common: each does its share.
+  @inline(__always)
+  private static func readingBatch<Lock: LockUnderTest>(
+    _ lock: Lock, _ threads: Int, _ items: Int
+  ) throws -> Int64 {
+    let own = (0..<threads).map { _ in Tally() }
+    let nanoseconds = try Team.run(threads) { index in
+      let share = items / threads + (index < items % threads ? 1 : 0)
+      var state = UInt64(index + 1)
+      for _ in 0..<share {
+        lock.withLock {
+          own[index].increment()
+          state = Work.steps(Work.stepsInside, from: state)
+        }
+        state = Work.steps(Work.stepsOutside, from: state)
+      }
+      Sink.swallow(state)
+    }
+    try WrongResult.unless("the sum of all turns", own.map(\.value).reduce(0, +), is: items)
     return nanoseconds
   }
 

@@ -8,6 +8,7 @@ enum LoopWorkloads {
     perform(producers: 4),
     pingPong,
     pingPongOnOneProcessor,
+    descriptor,
   ]
 
   private static func perform(producers: Int) -> Workload {
@@ -73,6 +74,66 @@ enum LoopWorkloads {
       },
       Implementation("kernel", PingPong.batch(on: .oneProcessor) { try EventDescriptor() }),
     ].filter(isPossible))
+
+  private static let descriptor = Workload(
+    "loop/descriptor", item: "a thread and a loop's descriptor source signal each other",
+    threads: 2,
+    [
+      .ours { items in
+        let exitFlag = ExitFlag()
+        let there = try EventDescriptor()
+        let back = try EventDescriptor()
+        let served = Tally()
+        let thread = try PosixThread.start {
+          let source = DescriptorSource(there.descriptor, for: .readable) { source, _ in
+            there.wait()
+            served.increment()
+            back.signal()
+          }
+          try ThreadRunLoop.current.add(source)
+          ThreadRunLoop.current.run(until: exitFlag)
+          source.cancel()
+        }
+        let nanoseconds = callAndAnswer(items, there, back)
+        exitFlag.set()
+        try thread.join()
+        try WrongResult.unless("the signals served", served.value, is: items)
+        return nanoseconds
+      },
+      Implementation("dispatch") { items in
+        let there = try EventDescriptor()
+        let back = try EventDescriptor()
+        let served = Tally()
+        let queue = DispatchQueue(label: "benchmarks")
+        let source = DispatchSource.makeReadSource(
+          fileDescriptor: there.descriptor, queue: queue)
+        let cancelled = DispatchSemaphore(value: 0)
+        source.setEventHandler {
+          there.wait()
+          served.increment()
+          back.signal()
+        }
+        source.setCancelHandler { cancelled.signal() }
+        source.resume()
+        let nanoseconds = callAndAnswer(items, there, back)
+        source.cancel()
+        cancelled.wait()
+        try WrongResult.unless("the signals served", served.value, is: items)
+        return nanoseconds
+      },
+      Implementation("kernel", PingPong.batch(on: .free) { try EventDescriptor() }),
+    ])
+
+  private static func callAndAnswer(
+    _ items: Int, _ there: EventDescriptor, _ back: EventDescriptor
+  ) -> Int64 {
+    let stopwatch = Stopwatch()
+    for _ in 0..<items {
+      there.signal()
+      back.wait()
+    }
+    return stopwatch.nanoseconds
+  }
 
   private static func pingPongBatch<Loop: ServedLoop>(
     _ type: Loop.Type, on processor: Int?, _ items: Int

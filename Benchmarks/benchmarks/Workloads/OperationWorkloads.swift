@@ -1,0 +1,245 @@
+import Dispatch
+import Foundation
+import Synchronization
+import Threading
+
+/// Operations and queues of them.
+enum OperationWorkloads {
+  static let all = [noOperation(width: 1), noOperation(width: 2), roundTrip, chain, fan]
+
+  private static func noOperation(width: Int) -> Workload {
+    Workload(
+      "operation/no-op-width-\(width)", item: "make an operation, queue it, have it run",
+      threads: width + 1, size: .fixed(100_000),
+      [
+        .ours { items in
+          let queue = ThreadOperationQueue(width: width)
+          return try countedBatch(items) { ran in
+            for _ in 0..<items { try queue.add { ran.increment() } }
+            queue.waitForAll()
+          }
+        },
+        Implementation("ours-array") { items in
+          let queue = ThreadOperationQueue(width: width)
+          return try countedBatch(items) { ran in
+            try queue.add(
+              contentsOf: (0..<items).map { _ in ClosureOperation { ran.increment() } })
+            queue.waitForAll()
+          }
+        },
+        Implementation("foundation") { items in
+          let queue = Foundation.OperationQueue()
+          queue.maxConcurrentOperationCount = width
+          return try countedBatch(items) { ran in
+            for _ in 0..<items { queue.addOperation { ran.increment() } }
+            queue.waitUntilAllOperationsAreFinished()
+          }
+        },
+        Implementation("dispatch") { items in
+          // Dispatch has no width but one and all.
+          let queue = DispatchQueue(
+            label: "benchmarks", attributes: width == 1 ? [] : .concurrent)
+          return try countedBatch(items) { ran in
+            let group = DispatchGroup()
+            for _ in 0..<items { queue.async(group: group) { ran.increment() } }
+            group.wait()
+          }
+        },
+      ])
+  }
+
+  @inline(__always)
+  private static func countedBatch(
+    _ items: Int, _ body: (Counter) throws -> Void
+  ) throws -> Int64 {
+    let ran = Counter()
+    let stopwatch = Stopwatch()
+    try body(ran)
+    let nanoseconds = stopwatch.nanoseconds
+    try WrongResult.unless("the operations that ran", ran.value, is: items)
+    return nanoseconds
+  }
+
+  private static let roundTrip = Workload(
+    "operation/round-trip", item: "queue one operation, wait for its end", threads: 2,
+    [
+      .ours { items in
+        let queue = ThreadOperationQueue(width: 1)
+        return try countedBatch(items) { ran in
+          for _ in 0..<items { try queue.add { ran.increment() }.wait() }
+        }
+      },
+      Implementation("foundation") { items in
+        let queue = Foundation.OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        return try countedBatch(items) { ran in
+          for _ in 0..<items {
+            let operation = Foundation.BlockOperation { ran.increment() }
+            queue.addOperation(operation)
+            operation.waitUntilFinished()
+          }
+        }
+      },
+      Implementation("dispatch") { items in
+        let queue = DispatchQueue(label: "benchmarks")
+        return try countedBatch(items) { ran in
+          for _ in 0..<items {
+            let item = DispatchWorkItem { ran.increment() }
+            queue.async(execute: item)
+            item.wait()
+          }
+        }
+      },
+    ])
+
+  private static let chain = Workload(
+    "operation/chain", item: "make an operation that depends on the one before, run it",
+    threads: 3, size: .fixed(1_000),
+    [
+      .ours { items in
+        let queue = ThreadOperationQueue(width: 2)
+        let order = Order()
+        let stopwatch = Stopwatch()
+        var operations: [ThreadOperation] = []
+        operations.reserveCapacity(items)
+        for number in 0..<items {
+          let operation = ClosureOperation { order.isNext(number) }
+          if let previous = operations.last { try operation.addDependency(previous) }
+          operations.append(operation)
+        }
+        try queue.add(contentsOf: operations)
+        queue.waitForAll()
+        let nanoseconds = stopwatch.nanoseconds
+        try WrongResult.unless("the operations that ran in order", order.count, is: items)
+        return nanoseconds
+      },
+      Implementation("foundation") { items in
+        let queue = Foundation.OperationQueue()
+        queue.maxConcurrentOperationCount = 2
+        let order = Order()
+        let stopwatch = Stopwatch()
+        var operations: [Foundation.Operation] = []
+        operations.reserveCapacity(items)
+        for number in 0..<items {
+          let operation = Foundation.BlockOperation { order.isNext(number) }
+          if let previous = operations.last { operation.addDependency(previous) }
+          operations.append(operation)
+        }
+        queue.addOperations(operations, waitUntilFinished: true)
+        let nanoseconds = stopwatch.nanoseconds
+        try WrongResult.unless("the operations that ran in order", order.count, is: items)
+        // Finished operations keep their dependencies, and letting a long chain go as a whole
+        // overflows the stack.
+        for number in operations.indices.dropFirst() {
+          operations[number].removeDependency(operations[number - 1])
+        }
+        return nanoseconds
+      },
+      Implementation("dispatch") { items in
+        // No dependencies there: what comes nearest is a serial queue, which cannot branch.
+        let queue = DispatchQueue(label: "benchmarks")
+        let group = DispatchGroup()
+        let order = Order()
+        let stopwatch = Stopwatch()
+        for number in 0..<items { queue.async(group: group) { order.isNext(number) } }
+        group.wait()
+        let nanoseconds = stopwatch.nanoseconds
+        try WrongResult.unless("the blocks that ran in order", order.count, is: items)
+        return nanoseconds
+      },
+    ])
+
+  private static let fan = Workload(
+    "operation/fan", item: "make an operation between one that all wait for and one that waits",
+    threads: 3, size: .fixed(1_000),
+    [
+      .ours { items in
+        let queue = ThreadOperationQueue(width: 2)
+        let ran = Counter()
+        let seen = Tally()
+        let stopwatch = Stopwatch()
+        let first = ClosureOperation { seen.value = 1 }
+        let last = ClosureOperation { seen.value += ran.value }
+        var operations: [ThreadOperation] = [first]
+        operations.reserveCapacity(items + 2)
+        for _ in 0..<items {
+          let operation = ClosureOperation { ran.increment() }
+          try operation.addDependency(first)
+          try last.addDependency(operation)
+          operations.append(operation)
+        }
+        operations.append(last)
+        try queue.add(contentsOf: operations)
+        queue.waitForAll()
+        let nanoseconds = stopwatch.nanoseconds
+        try WrongResult.unless("what the last operation saw", seen.value, is: items + 1)
+        return nanoseconds
+      },
+      Implementation("foundation") { items in
+        let queue = Foundation.OperationQueue()
+        queue.maxConcurrentOperationCount = 2
+        let ran = Counter()
+        let seen = Tally()
+        let stopwatch = Stopwatch()
+        let first = Foundation.BlockOperation { seen.value = 1 }
+        let last = Foundation.BlockOperation { seen.value += ran.value }
+        var operations: [Foundation.Operation] = [first]
+        operations.reserveCapacity(items + 2)
+        for _ in 0..<items {
+          let operation = Foundation.BlockOperation { ran.increment() }
+          operation.addDependency(first)
+          last.addDependency(operation)
+          operations.append(operation)
+        }
+        operations.append(last)
+        queue.addOperations(operations, waitUntilFinished: true)
+        let nanoseconds = stopwatch.nanoseconds
+        try WrongResult.unless("what the last operation saw", seen.value, is: items + 1)
+        return nanoseconds
+      },
+      Implementation("dispatch") { items in
+        let queue = DispatchQueue(label: "benchmarks", attributes: .concurrent)
+        let group = DispatchGroup()
+        let end = DispatchSemaphore(value: 0)
+        let ran = Counter()
+        let seen = Tally()
+        let stopwatch = Stopwatch()
+        queue.async {
+          seen.value = 1
+          for _ in 0..<items { queue.async(group: group) { ran.increment() } }
+          group.notify(queue: queue) {
+            seen.value += ran.value
+            end.signal()
+          }
+        }
+        end.wait()
+        let nanoseconds = stopwatch.nanoseconds
+        try WrongResult.unless("what the last block saw", seen.value, is: items + 1)
+        return nanoseconds
+      },
+    ])
+}
+
+/// Counts from several threads at once.
+private final class Counter: Sendable {
+  private let count = Atomic<Int>(0)
+
+  @inline(__always)
+  func increment() { count.wrappingAdd(1, ordering: .relaxed) }
+
+  // relaxed, both: who reads the count has waited for those who wrote it.
+  var value: Int { count.load(ordering: .relaxed) }
+}
+
+/// Checks that numbers come in order, on threads that take turns.
+private final class Order: Sendable {
+  private let tally = Tally()
+
+  /// Counts the number if it follows the one before; otherwise the count stays behind.
+  @inline(__always)
+  func isNext(_ number: Int) {
+    if tally.value == number { tally.increment() }
+  }
+
+  var count: Int { tally.value }
+}
