@@ -31,6 +31,24 @@ enum Shared {
     }
   }
 
+  /// A gate that threads sleep at until it is opened.
+  final class Gate: Sendable {
+    private let mutex = FastMutex()
+    private let opened = ConditionVariable()
+    private let isOpen = Atomic<Bool>(false)
+
+    func open() {
+      mutex.withLock { isOpen.store(true, ordering: .relaxed) }
+      opened.broadcast()
+    }
+
+    func wait() {
+      mutex.lock()
+      opened.wait(mutex) { isOpen.load(ordering: .relaxed) }
+      mutex.unlock()
+    }
+  }
+
   /// Counts how many of its kind are alive.
   final class Counted: Sendable {
     static let alive = Atomic<Int>(0)

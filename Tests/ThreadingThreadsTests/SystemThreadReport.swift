@@ -46,4 +46,25 @@ enum ForeignStorage {
   static func onThreadEnd(_ body: @escaping @Sendable () -> Void) {
     _ = unsafe pthread_setspecific(key, Unmanaged.passRetained(Ending(body: body)).toOpaque())
   }
+
+  /// Has `body` called when the calling thread ends, as a C++ thread-local variable's destructor would
+  /// be: before those of all `pthread` keys.
+  static func beforeAllDestructors(_ body: @escaping @Sendable () -> Void) {
+    typealias Destructor = @convention(c) (UnsafeMutableRawPointer?) -> Void
+    typealias Register =
+      @convention(c) (
+        Destructor, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
+      ) -> CInt
+    guard let symbol = unsafe dlsym(nil, "__cxa_thread_atexit_impl") else {
+      fatalError("the C library has no __cxa_thread_atexit_impl")
+    }
+    let register = unsafe unsafeBitCast(symbol, to: Register.self)
+    let ending = unsafe Unmanaged.passRetained(Ending(body: body)).toOpaque()
+    let code = unsafe register(
+      { value in
+        guard let value = unsafe value else { return }
+        unsafe Unmanaged<Ending>.fromOpaque(value).takeRetainedValue().body()
+      }, ending, UnsafeMutableRawPointer(mutating: #dsohandle))
+    precondition(code == 0)
+  }
 }

@@ -150,8 +150,9 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
   ///
   /// - Returns: the body's value or error, or nil when the moment came first.
   /// - Throws: a ``ThreadingError`` when there is nothing to wait for: the thread was not started
-  ///   (`ESRCH`), is detached (`EINVAL`), is the calling one (`EDEADLK`), or its body was broken off
-  ///   by a call of `Foundation.Thread.exit()` (`ECANCELED`).
+  ///   (`ESRCH`), is detached (`EINVAL`), is the calling one or waits for it without a limit, directly
+  ///   or through others (`EDEADLK`), or its body was broken off by `Foundation.Thread.exit()`
+  ///   (`ECANCELED`).
   @available(*, noasync, message: "result(until:) blocks the calling thread")
   public final func result(
     until deadline: MonotonicInstant
@@ -160,6 +161,11 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
     // relaxed: no data goes with the flag.
     if detached.load(ordering: .relaxed) {
       throw handle.refusal(of: .isDetached, by: "FoundationThread")
+    }
+    if deadline == .distantFuture && handle.state != .finished {
+      _ = try handle.withUnlimitedWait(joinBy: "FoundationThread") {
+        handle.waitForEnd(until: deadline)
+      }
     }
     guard handle.waitForEnd(until: deadline) else { return nil }
     guard let outcome else { throw handle.refusal(of: .brokenOff, by: "FoundationThread") }

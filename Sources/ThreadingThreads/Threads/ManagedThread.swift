@@ -58,8 +58,8 @@ extension ManagedThread {
     set { handle.name = newValue }
   }
 
-  /// Asks the thread to finish early; see ``ThreadHandle/cancel()``.
-  public func cancel() { handle.cancel() }
+  /// Asks the thread to finish early; see ``ThreadHandle/cancel(reason:)``.
+  public func cancel(reason: String? = nil) { handle.cancel(reason: reason) }
 
   /// Whether the thread was asked to finish early.
   public var isCancelled: Bool { handle.isCancelled }

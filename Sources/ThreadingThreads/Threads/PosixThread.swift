@@ -22,7 +22,7 @@ public import ThreadingPlatform
 /// it ends when its main thread returns, so a thread whose work must be complete is to be joined.
 ///
 /// A thread ends when its body returns or throws, and in no other way: ending it from outside would
-/// leave its locks held and its memory lost. It can be asked to finish by ``ThreadHandle/cancel()``.
+/// leave its locks held and its memory lost. It can be asked to finish by ``ThreadHandle/cancel(reason:)``.
 ///
 /// The end comes in this order: the body's value is kept and its captures are released; exit hooks
 /// run; what the thread has stored is released; the thread-local destructors of the C library run;
@@ -146,8 +146,8 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
   ///
   /// - Returns: the body's value or error, or nil when the moment came first.
   /// - Throws: a ``ThreadingError`` when there is nothing to wait for: the thread was not started
-  ///   (`ESRCH`), is detached (`EINVAL`), is the calling one (`EDEADLK`), or its body was broken off
-  ///   by a call of `pthread_exit` (`ECANCELED`).
+  ///   (`ESRCH`), is detached (`EINVAL`), is the calling one or waits for it without a limit, directly
+  ///   or through others (`EDEADLK`), or its body was broken off by `pthread_exit` (`ECANCELED`).
   @available(*, noasync, message: "result(until:) blocks the calling thread")
   public final func result(
     until deadline: MonotonicInstant
@@ -158,8 +158,12 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
     // first, and the system's join has next to nothing left to wait for.
     let isAwaited = deadline != .distantFuture
     if isAwaited, !handle.waitForEnd(until: deadline) { return nil }
+    let isReaped =
+      handle.state == .finished
+      ? custody.reap(handle.system)
+      : try handle.withUnlimitedWait(joinBy: "PosixThread") { custody.reap(handle.system) }
     // Detached only now, while this call waited: the answer is there if the end was awaited above.
-    guard custody.reap(handle.system) || isAwaited else { throw refusal(.isDetached) }
+    guard isReaped || isAwaited else { throw refusal(.isDetached) }
     guard let outcome else { throw refusal(.brokenOff) }
     return outcome
   }

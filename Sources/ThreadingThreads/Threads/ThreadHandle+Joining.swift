@@ -5,6 +5,7 @@ extension ThreadHandle {
   /// Why a thread cannot be joined.
   package enum JoinRefusal: Sendable {
     case isCurrent
+    case closesCycle(String)
     case notStarted
     case isDetached
     case brokenOff
@@ -20,6 +21,7 @@ extension ThreadHandle {
     let (code, text): (ThreadingError.RefusalCode, String) =
       switch reason {
       case .isCurrent: (.deadlock, "it is the calling thread")
+      case .closesCycle(let chain): (.deadlock, "it waits for the calling thread: \(chain)")
       case .notStarted: (.noThread, "it was not started")
       case .isDetached: (.invalid, "it is detached")
       case .brokenOff: (.brokenOff, "its body was broken off by pthread_exit or pthread_cancel")
@@ -41,6 +43,36 @@ extension ThreadHandle {
     case .starting: return false
     case .running, .finished: return true
     }
+  }
+
+  /// Notes that the calling thread waits for this one without a limit, while `body` runs.
+  ///
+  /// Each thread notes what it waits for before it follows the notes of others, each note under the lock
+  /// of its handle: of the threads that would close a cycle, the last to note sees all the others. Two
+  /// that note at once may both see the cycle, and are then both refused.
+  ///
+  /// - Parameters:
+  ///   - family: the name of the thread's class.
+  ///   - body: the wait.
+  /// - Returns: what `body` returned.
+  /// - Throws: when the thread itself waits for the calling one, directly or through others.
+  package func withUnlimitedWait<Result>(
+    joinBy family: String, _ body: () -> Result
+  ) throws(ThreadingError) -> Result {
+    let me = ThreadHandle.current
+    me.awaited = self
+    defer { me.awaited = nil }
+    var chain = "\(self)"
+    var next = awaited
+    // A thread that waits for one of a cycle without being of it could be led around for ever.
+    var steps = 0
+    while let link = next, steps < 10_000 {
+      chain += " waits for \(link)"
+      if link === me { throw refusal(of: .closesCycle(chain), by: family) }
+      next = link.awaited
+      steps += 1
+    }
+    return body()
   }
 
   /// Waits for the thread's end, at most until a moment.

@@ -19,7 +19,7 @@ public final class ThreadHandle: Sendable {
   /// The system's handle, 0 before the thread has stored it.
   private let systemNumber = Atomic<UInt>(0)
 
-  private let cancelled = Atomic<Bool>(false)
+  @usableFromInline let cancellation = ThreadCancellation()
 
   /// What the thread's dictionary holds.
   @usableFromInline let values = ThreadValues()
@@ -38,6 +38,8 @@ public final class ThreadHandle: Sendable {
   /// What any thread may ask for, with the lock held.
   private struct Record {
     var name: String?
+    /// The thread whose end this one waits for without a limit.
+    var awaited: ThreadHandle?
     /// Whether the system's handle may be used.
     var isAlive = false
   }
@@ -139,22 +141,6 @@ public final class ThreadHandle: Sendable {
     }
   }
 
-  // MARK: Cancellation
-
-  /// Asks the thread to finish early. Nothing is interrupted: the thread's code looks at
-  /// ``isCancelled`` where it can stop.
-  ///
-  /// May be called at any time, any number of times, also before the start.
-  public func cancel() {
-    // releasing: what was written before the request is visible to who sees it in isCancelled.
-    cancelled.store(true, ordering: .releasing)
-  }
-
-  /// Whether the thread was asked to finish early. Costs a load.
-  ///
-  /// What was written before ``cancel()`` happens before true is seen here.
-  public var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
-
   // MARK: For the layers above
 
   /// The run loop of the thread. Only for the thread itself.
@@ -181,11 +167,22 @@ public final class ThreadHandle: Sendable {
     }
   }
 
-  /// Has `hook` called on the thread when it ends, before its storage goes; the last added is
-  /// called first. Only for the thread itself.
-  package func atEnd(_ hook: @escaping () -> Void) {
+  /// Has `hook` called on the thread when it ends: after its body has returned, before its values are
+  /// released; the last added is called first. A hook that a hook adds is called too, in a bounded
+  /// number of rounds.
+  ///
+  /// Hooks of the main thread are not called, because the process ends with it.
+  ///
+  /// - Precondition: This is the calling thread. If it is not, the program stops.
+  public func atEnd(_ hook: @escaping () -> Void) {
     precondition(isCurrent, "ThreadHandle.atEnd: not the calling thread")
     unsafe local.endHooks.append(hook)
+  }
+
+  /// The thread whose end this one waits for without a limit.
+  var awaited: ThreadHandle? {
+    get { lock.withLock { unsafe record.awaited } }
+    set { lock.withLock { unsafe record.awaited = newValue } }
   }
 
   /// The system's handle. Only for whoever knows that the thread was started and is neither joined
@@ -240,6 +237,7 @@ extension ThreadHandle {
   private func retire() {
     lock.withLock { unsafe record.isAlive = false }
     values.retire()
+    cancellation.retire()
   }
 
   /// Runs the exit hooks and releases what the thread has stored.

@@ -218,6 +218,27 @@ struct PosixThreadTests {
     }
   }
 
+  @Test("a thread is finished only when the thread-local destructors of others have run")
+  func finishedAfterDestructors() throws {
+    for _ in 0..<20 {
+      let ended = Shared.Flag()
+      let handle = try PosixThread.detach { ForeignStorage.onThreadEnd { ended.set() } }
+      #expect(eventually { handle.state == .finished })
+      #expect(ended.isSet)
+    }
+  }
+
+  @Test("exit hooks come before all thread-local destructors of the system")
+  func hooksFirst() throws {
+    let order = Locked<[String]>([])
+    let thread = try PosixThread.start {
+      ForeignStorage.beforeAllDestructors { order.withLock { $0.append("destructor") } }
+      ThreadHandle.current.atEnd { order.withLock { $0.append("hook") } }
+    }
+    try thread.join()
+    #expect(order.withLock { $0 } == ["hook", "destructor"])
+  }
+
   @Test("starting twice stops the program")
   func startTwice() async {
     let result = await #expect(
@@ -329,6 +350,28 @@ struct DetachTests {
     let thread = PosixThread {}
     let error = try #require(throws: ThreadingError.self) { try thread.detach() }
     #expect(error.codeName == "ESRCH")
+  }
+
+  @Test("thousands of threads, joined, detached or dropped, leave neither threads nor memory")
+  func manyThreads() throws {
+    let attributes = ThreadAttributes(stackSize: 64 * 1024)
+    func runMany(_ count: Int) throws {
+      for index in 0..<count {
+        switch index % 3 {
+        case 0: try PosixThread.start(attributes) {}.join()
+        case 1: try PosixThread.detach(attributes) {}
+        default: _ = try PosixThread.start(attributes) {}
+        }
+      }
+    }
+    try runMany(300)
+    let before = ProcessFigures.now()
+    try runMany(ThreadSanitizer.isActive ? 600 : 6_000)
+    // The thread sanitizer keeps memory of its own for ended threads.
+    if !ThreadSanitizer.isActive {
+      #expect(eventually { ProcessFigures.now().maps <= before.maps + 40 })
+    }
+    #expect(eventually { ProcessFigures.now().threads <= before.threads + 8 })
   }
 
   @Test("a thread whose object goes away while it runs ends and is freed")

@@ -1,0 +1,119 @@
+public import Synchronization
+internal import ThreadingLocks
+internal import ThreadingPlatform
+
+/// Whether a thread was asked to finish, why, and who wants to know.
+@usableFromInline
+final class ThreadCancellation: Sendable {
+  // State     | meaning                            | leaves by
+  // 0 none    | not asked                          | cancel() -> asked, sleep() -> watched
+  // 1 watched | the same; the thread may be asleep | cancel() -> asked, and wakes it
+  // 2 asked   | final                              | never
+  @usableFromInline let word = Atomic<UInt32>(0)
+
+  private static var none: UInt32 { 0 }
+  private static var watched: UInt32 { 1 }
+  @inlinable static var asked: UInt32 { 2 }
+
+  private let mutex = FastMutex()
+  private let handlerEnded = ConditionVariable()
+
+  // SAFETY of nonisolated(unsafe): only touched with `mutex` held.
+  private nonisolated(unsafe) var record = Record()
+
+  private struct Record {
+    var reason: String?
+    var isAsked = false
+    var nextNumber = 0
+    /// In the order in which they were added.
+    var handlers: [(number: Int, body: @Sendable () -> Void)] = []
+    /// The handler that runs at this moment, and where.
+    var running: (number: Int, thread: UInt32)?
+  }
+
+  @usableFromInline
+  init() {}
+
+  /// acquiring: pairs with the release in `cancel`.
+  @inlinable
+  var isAsked: Bool { word.load(ordering: .acquiring) == Self.asked }
+
+  var reason: String? { mutex.withLock { unsafe record.reason } }
+
+  func cancel(reason: String?) {
+    let isFirst = mutex.withLock {
+      guard unsafe !record.isAsked else { return false }
+      unsafe record.isAsked = true
+      unsafe record.reason = reason
+      return true
+    }
+    guard isFirst else { return }
+    // releasing: what was written before the request is visible to who sees it.
+    if word.exchange(Self.asked, ordering: .releasing) == Self.watched { Futex.wakeAll(word) }
+    while let body = takeHandler() {
+      body()
+      mutex.withLock { unsafe record.running = nil }
+      handlerEnded.broadcast()
+    }
+  }
+
+  private func takeHandler() -> (@Sendable () -> Void)? {
+    mutex.withLock {
+      guard unsafe !record.handlers.isEmpty else { return nil }
+      let first = unsafe record.handlers.removeFirst()
+      unsafe record.running = (first.number, SystemThread.currentID)
+      return first.body
+    }
+  }
+
+  /// - Returns: the handler's number, or nil when the request was made before: the caller then calls
+  ///   the handler itself.
+  func add(_ handler: @escaping @Sendable () -> Void) -> Int? {
+    mutex.withLock {
+      guard unsafe !record.isAsked else { return nil }
+      unsafe record.nextNumber += 1
+      unsafe record.handlers.append((record.nextNumber, handler))
+      return unsafe record.nextNumber
+    }
+  }
+
+  /// Takes a handler back; waits for it if it is being called, unless by the calling thread.
+  func remove(_ number: Int) {
+    var removed: (@Sendable () -> Void)?
+    mutex.lock()
+    if let index = unsafe record.handlers.firstIndex(where: { $0.number == number }) {
+      // Released with the mutex free again, at the end of the scope.
+      removed = unsafe record.handlers.remove(at: index).body
+    }
+    handlerEnded.wait(mutex) {
+      guard let running = unsafe record.running, running.number == number else { return true }
+      return running.thread == SystemThread.currentID
+    }
+    mutex.unlock()
+    _ = removed
+  }
+
+  /// Drops the handlers of a thread that has ended.
+  func retire() {
+    var dropped: [(number: Int, body: @Sendable () -> Void)] = []
+    mutex.withLock { unsafe swap(&dropped, &record.handlers) }
+  }
+
+  /// Sleeps until a moment or until the request comes. For the thread itself.
+  ///
+  /// - Returns: whether the request has come.
+  func sleep(until deadline: MonotonicInstant) -> Bool {
+    while true {
+      // acquiring: pairs with the release in `cancel`.
+      switch word.load(ordering: .acquiring) {
+      case Self.asked: return true
+      case Self.none:
+        // relaxed: the mark only asks for a wake.
+        _ = word.compareExchange(
+          expected: Self.none, desired: Self.watched, ordering: .relaxed)
+      default:
+        if Futex.wait(word, while: Self.watched, until: deadline) == .timedOut { return isAsked }
+      }
+    }
+  }
+}
