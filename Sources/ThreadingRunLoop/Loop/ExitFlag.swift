@@ -1,7 +1,7 @@
 internal import Synchronization
 internal import ThreadingLocks
 
-/// A condition that ends runs: once set, every ``ThreadRunLoop/run(until:)-(ExitFlag)`` that waits
+/// A condition that ends runs: once set, every `run(until:)` that waits
 /// for it returns, on however many threads.
 ///
 /// Unlike ``ThreadRunLoop/stop()``, which ends whichever run is innermost, a flag belongs to the

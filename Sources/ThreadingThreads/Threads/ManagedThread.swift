@@ -91,20 +91,20 @@ extension ManagedThread {
     try result().get()
   }
 
-  /// Waits for the thread's end as ``join()-(()->_)`` does, at most until a moment.
+  /// Waits for the thread's end as `join()` does, at most until a moment.
   ///
   /// - Returns: the body's value, or nil when the moment came first.
-  /// - Throws: as ``join()-(()->_)``.
+  /// - Throws: as `join()`.
   @available(*, noasync, message: "join(until:) blocks the calling thread")
   @discardableResult
   public func join(until deadline: MonotonicInstant) throws -> Output? {
     try result(until: deadline)?.get()
   }
 
-  /// Waits for the thread's end as ``join()-(()->_)`` does, at most for a time.
+  /// Waits for the thread's end as `join()` does, at most for a time.
   ///
   /// - Returns: the body's value, or nil when the time was over first.
-  /// - Throws: as ``join()-(()->_)``.
+  /// - Throws: as `join()`.
   @available(*, noasync, message: "join(for:) blocks the calling thread")
   @discardableResult
   public func join(for limit: Duration) throws -> Output? {

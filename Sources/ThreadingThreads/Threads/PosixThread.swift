@@ -73,7 +73,7 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
   ///   - attributes: what to start it with.
   ///   - body: what it runs. Released when it has returned.
   /// - Returns: The running thread.
-  /// - Throws: a ``ThreadingError`` as ``start()-(()->_)``. There is no thread then, and `body` has
+  /// - Throws: a ``ThreadingError`` as `start()`. There is no thread then, and `body` has
   ///   been released without being called.
   public static func start(
     _ attributes: ThreadAttributes = ThreadAttributes(),
