@@ -10,8 +10,8 @@ public enum HarmlessSignal {
   /// How often it was handled in this process so far.
   public static var count: Int { deliveries.load(ordering: .relaxed) }
 
-  /// Has the calling thread take the signal: a thread that a test starts is born with the mask of the
-  /// test's own thread, which blocks signals.
+  /// Has the calling thread take the signal: a thread that a test starts is born with the mask of
+  /// the test's own thread, which blocks signals.
   ///
   /// - Returns: A function by which another thread sends the signal to this one. The thread must be
   ///   alive.

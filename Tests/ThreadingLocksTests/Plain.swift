@@ -2,8 +2,8 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-// The calls that are marked unavailable in async code, for tests whose bodies are async: exit tests,
-// and tests that run on the pool. Nothing here suspends.
+// The calls that are marked unavailable in async code, for tests whose bodies are async: exit
+// tests, and tests that run on the pool. Nothing here suspends.
 
 func lock(_ mutex: borrowing FastMutex) { mutex.lock() }
 func unlock(_ mutex: borrowing FastMutex) { mutex.unlock() }

@@ -122,8 +122,8 @@ public final class CountingSemaphore: Sendable {
   ///
   /// Costs one compare-and-swap when nobody waits.
   ///
-  /// - Parameter count: How many, from 1; there must not be more than ``maximumPermits`` afterwards.
-  ///   Any other number stops the program.
+  /// - Parameter count: How many, from 1; there must not be more than ``maximumPermits``
+  ///   afterwards. Any other number stops the program.
   @inlinable
   public func release(_ count: Int = 1) {
     let most = UInt64(Self.maximumPermits)

@@ -14,9 +14,9 @@ public import ThreadingPlatform
 /// by the owner, unlocking by anybody else, and destroying the lock while it is held stop the
 /// program with a message that names the threads and the lock's address.
 ///
-/// Keep it as a `let` property of a class, a global, or inside such a place, and use ``Locked`` where
-/// the lock guards a value. After a `fork`, the child is another thread: it cannot unlock what its
-/// parent held at that moment.
+/// Keep it as a `let` property of a class, a global, or inside such a place, and use ``Locked``
+/// where the lock guards a value. After a `fork`, the child is another thread: it cannot unlock
+/// what its parent held at that moment.
 ///
 /// - Note: Safe to use from any thread. Everything written before ``unlock()`` happens before the
 ///   next ``lock()`` returns.

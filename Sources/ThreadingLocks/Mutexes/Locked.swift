@@ -11,10 +11,14 @@ public import ThreadingPlatform
 /// The value need not be `Sendable`: it is given away at initialisation, and what happens to it
 /// under the lock can neither keep it nor hand it out.
 ///
-/// The value and its lock live in one block of memory, allocated by the initialiser; locking
-/// allocates nothing and costs what ``FastMutex`` costs.
+/// A thread can also wait until something holds of the value: ``withLock(when:_:)``. Nobody needs
+/// to signal for that.
 ///
-/// - Note: Safe to use from any thread. What one `withLock` writes happens before the next one runs.
+/// The value and its lock live in one block of memory, allocated by the initialiser; locking
+/// allocates nothing and costs what ``FastMutex`` costs, and one load more.
+///
+/// - Note: Safe to use from any thread. What one `withLock` writes happens before the next one
+///   runs.
 @safe
 public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   // The block: a `LockedHeader`, then the value at the next address that suits it.
@@ -54,6 +58,7 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   deinit {
     // relaxed: whoever destroys the lock has exclusive access to it.
     if unsafe header.pointee.mutex.word.load(ordering: .relaxed) != 0 { stopDestroying() }
+    if unsafe header.pointee.conditions.load(ordering: .relaxed) != 0 { releaseConditions() }
     unsafe value.deinitialize(count: 1)
     unsafe header.deinitialize(count: 1)
     unsafe UnsafeMutableRawPointer(header).deallocate()
@@ -72,7 +77,7 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     if unsafe !header.pointee.mutex.tryLock() {
       lockSlowly(until: .distantFuture)
     }
-    defer { unsafe header.pointee.mutex.unlock() }
+    defer { giveBack() }
     return try unsafe body(&value.pointee)
   }
 
@@ -85,7 +90,7 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result? {
     guard unsafe header.pointee.mutex.tryLock() else { return nil }
-    defer { unsafe header.pointee.mutex.unlock() }
+    defer { giveBack() }
     return try unsafe body(&value.pointee)
   }
 
@@ -105,15 +110,15 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     if unsafe !header.pointee.mutex.tryLock() {
       guard lockSlowly(until: deadline) else { return nil }
     }
-    defer { unsafe header.pointee.mutex.unlock() }
+    defer { giveBack() }
     return try unsafe body(&value.pointee)
   }
 
   /// Runs `body` with the lock held and access to the value, unless `duration` passes first.
   ///
   /// - Parameters:
-  ///   - duration: The longest time to wait for the lock, on the monotonic clock. Zero or less tries
-  ///     once.
+  ///   - duration: The longest time to wait for the lock, on the monotonic clock. Zero or less
+  ///     tries once.
   ///   - body: What to do with the value.
   /// - Returns: What `body` returned, or nil if the lock could not be had in that time.
   /// - Throws: What `body` throws, after the lock has been given back.
@@ -130,6 +135,17 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
 }
 
 extension Locked where Value: ~Copyable {
+  /// Gives the lock back, and lets a thread go on that waits for what now holds of the value.
+  @inlinable
+  borrowing func giveBack() {
+    // relaxed: the mutex is held, and with it held it was written.
+    if unsafe header.pointee.conditions.load(ordering: .relaxed) == 0 {
+      unsafe header.pointee.mutex.unlock()
+    } else {
+      giveBackSlowly()
+    }
+  }
+
   @usableFromInline
   @discardableResult
   borrowing func lockSlowly(until deadline: MonotonicInstant) -> Bool {
@@ -144,6 +160,10 @@ extension Locked where Value: ~Copyable {
     fatalError("\(name): destroyed while its lock is held")
   }
 
+  borrowing func stopDestroyingWaitedFor() -> Never {
+    fatalError("\(name): destroyed while threads wait for a condition of its value")
+  }
+
   private var name: String {
     unsafe header.pointee.label.map { "Locked<\(Value.self)> \"\($0)\"" } ?? "Locked<\(Value.self)>"
   }
@@ -153,6 +173,9 @@ extension Locked where Value: ~Copyable {
 @usableFromInline
 struct LockedHeader: ~Copyable {
   @usableFromInline let mutex = FastMutex()
+  /// The address of a retained `LockedConditions`, or 0 before a thread has waited for a condition.
+  /// Guarded by `mutex`.
+  @usableFromInline let conditions = Atomic<UInt>(0)
   @usableFromInline let label: String?
 
   @inlinable

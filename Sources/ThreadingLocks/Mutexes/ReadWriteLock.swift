@@ -7,34 +7,34 @@ public import ThreadingPlatform
 /// It pays where reading takes long enough for readers to overlap: for very short sections,
 /// ``FastMutex`` is as fast, since readers too write to the lock's word.
 ///
-/// Threads that have to wait are served in the order in which they came, readers that stand together
-/// all at once. So neither readers nor writers starve. It follows that a thread must not take the
-/// lock for reading twice: a writer that began to wait in between would wait for the first reading to
-/// end, and the second reading for the writer.
+/// Threads that have to wait are served in the order in which they came, readers that stand
+/// together all at once. So neither readers nor writers starve. It follows that a thread must not
+/// take the lock for reading twice: a writer that began to wait in between would wait for the first
+/// reading to end, and the second reading for the writer.
 ///
 /// A third way to hold it is for upgradable reading: beside readers, but by one thread only, which
 /// can then turn it into writing without letting another writer in between. See ``upgrade()``.
 ///
-/// - Note: Safe to use from any thread. What a writer wrote happens before the next holder's lock call
-///   returns; what readers read happens before the next writer's does.
+/// - Note: Safe to use from any thread. What a writer wrote happens before the next holder's lock
+///   call returns; what readers read happens before the next writer's does.
 public struct ReadWriteLock: ~Copyable, Sendable {
   // word = readers * 8 + upgradable * 4 + writer * 2 + queued
   //
-  // bit, count | meaning                            | changes
-  // readers    | threads that hold it for reading   | up: fast path while neither `queued` nor `writer`
-  //            |                                    | is set, or settle(); down: any reader that leaves
-  // upgradable | held for upgradable reading        | set: as above, if clear; cleared: its owner, or
-  //            |                                    | settle(), which turns it into `writer`
-  // writer     | held for writing                   | set: fast path from 0, or settle(); cleared: owner
-  // queued     | threads wait: everybody else has   | set: by one that begins to wait, cleared: settle(),
-  //            | to queue up as well                | both with the lock of the queue held
+  // bit, count | meaning                 | changes
+  // readers    | hold it for reading     | up: fast path unless `queued` or `writer` is set,
+  //            |                         | or settle(); down: any reader that leaves
+  // upgradable | held for upgradable     | set: as above, if clear; cleared: by its owner, or by
+  //            | reading                 | settle(), which turns it into `writer`
+  // writer     | held for writing        | set: fast path from 0, or settle(); cleared: its owner
+  // queued     | threads wait: everybody | set: by one that begins to wait; cleared: settle(); both
+  //            | else has to queue up    | with the lock of the queue held
   //
-  // A reader that leaves last, and every other holder that leaves, calls settle() if `queued` is set;
-  // one that begins to wait calls it after it has set the bit. So whichever comes second of "the lock
-  // becomes free" and "somebody waits" sees the other.
+  // A reader that leaves last, and every other holder that leaves, calls settle() if `queued` is
+  // set; one that begins to wait calls it after it has set the bit. So whichever comes second of
+  // "the lock becomes free" and "somebody waits" sees the other.
   @usableFromInline let word = Atomic<UInt32>(0)
-  /// The thread that holds the lock for writing or upgradable reading, or 0. To find misuse: only the
-  /// owner can find its own id here, which it wrote.
+  /// The thread that holds the lock for writing or upgradable reading, or 0. To find misuse: only
+  /// the owner can find its own id here, which it wrote.
   @usableFromInline let owner = Atomic<UInt32>(0)
 
   private let queue = Locked(WaitQueue<Access>())
@@ -94,7 +94,8 @@ public struct ReadWriteLock: ~Copyable, Sendable {
 
   /// Takes the lock for reading, unless a moment comes first.
   ///
-  /// - Returns: Whether the calling thread now holds the lock for reading. It is tried at least once.
+  /// - Returns: Whether the calling thread now holds the lock for reading. It is tried at least
+  ///   once.
   /// - Precondition: As for ``readLock()``.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withReadLock")
   @inlinable
@@ -170,7 +171,8 @@ public struct ReadWriteLock: ~Copyable, Sendable {
 
   /// Takes the lock for writing, unless a moment comes first.
   ///
-  /// - Returns: Whether the calling thread now holds the lock for writing. It is tried at least once.
+  /// - Returns: Whether the calling thread now holds the lock for writing. It is tried at least
+  ///   once.
   /// - Precondition: As for ``writeLock()``.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withWriteLock")
   @inlinable
@@ -192,7 +194,8 @@ public struct ReadWriteLock: ~Copyable, Sendable {
 
   /// Gives the lock back after writing.
   ///
-  /// - Precondition: The calling thread holds the lock for writing. If it does not, the program stops.
+  /// - Precondition: The calling thread holds the lock for writing. If it does not, the program
+  ///   stops.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withWriteLock")
   @inlinable
   public borrowing func writeUnlock() {
@@ -273,15 +276,16 @@ public struct ReadWriteLock: ~Copyable, Sendable {
 
   /// Gives the lock back after upgradable reading.
   ///
-  /// - Precondition: The calling thread holds the lock in this way, and not for writing. If not, the
-  ///   program stops.
+  /// - Precondition: The calling thread holds the lock in this way, and not for writing. If not,
+  ///   the program stops.
   @available(*, noasync, message: "a lock must not be held across a suspension")
   @inlinable
   public borrowing func upgradableUnlock() {
     leave(Self.upgradable, "upgradableUnlock")
   }
 
-  /// Turns upgradable reading into writing: sleeps until all readers have left, keeping new ones out.
+  /// Turns upgradable reading into writing: sleeps until all readers have left, keeping new ones
+  /// out.
   ///
   /// No other writer comes in between, so what was read still holds.
   ///
@@ -323,7 +327,8 @@ public struct ReadWriteLock: ~Copyable, Sendable {
 
   /// Turns writing into upgradable reading: lets readers in, and no writer.
   ///
-  /// - Precondition: The calling thread holds the lock for writing. If it does not, the program stops.
+  /// - Precondition: The calling thread holds the lock for writing. If it does not, the program
+  ///   stops.
   @available(*, noasync, message: "a lock must not be held across a suspension")
   public borrowing func downgrade() {
     if !holds(Self.writer) {

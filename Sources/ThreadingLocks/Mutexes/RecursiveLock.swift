@@ -7,15 +7,15 @@ public import ThreadingPlatform
 ///
 /// For code that calls back into itself with the lock held. Where that is not needed, ``FastMutex``
 /// is smaller and shows by its message that a lock is taken twice by mistake. A
-/// ``ConditionVariable`` takes a ``FastMutex`` only: a wait could not give back what callers further
-/// up hold.
+/// ``ConditionVariable`` takes a ``FastMutex`` only: a wait could not give back what callers
+/// further up hold.
 ///
 /// - Note: Safe to use from any thread. Everything written before the last ``unlock()`` happens
 ///   before the next owner's ``lock()`` returns.
 public struct RecursiveLock: ~Copyable, Sendable {
   @usableFromInline let mutex = FastMutex()
-  /// How often the owner has taken the lock beyond the first time. Only the owner reads or writes it,
-  /// so relaxed accesses do: `mutex` orders those of one owner before those of the next.
+  /// How often the owner has taken the lock beyond the first time. Only the owner reads or writes
+  /// it, so relaxed accesses do: `mutex` orders those of one owner before those of the next.
   @usableFromInline let extra = Atomic<UInt32>(0)
 
   /// A free lock.

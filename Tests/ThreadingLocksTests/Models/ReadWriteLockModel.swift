@@ -1,5 +1,5 @@
-/// The steps of `ReadWriteLock`. Each thread takes the lock once, in its way, and gives it back. The
-/// lock of the queue is taken as right, which its own model shows: taking it is one step.
+/// The steps of `ReadWriteLock`. Each thread takes the lock once, in its way, and gives it back.
+/// The lock of the queue is taken as right, which its own model shows: taking it is one step.
 struct ReadWriteLockModel: Model {
   /// A deviation from the real algorithm, to see that the exploration finds it.
   enum Fault: Hashable {

@@ -1,5 +1,6 @@
 /// The steps of `CountingSemaphore`: each thread takes some permits and gives as many back, or
-/// keeps them. The lock of the queue is taken as right, which its own model shows: taking it is one step.
+/// keeps them. The lock of the queue is taken as right, which its own model shows: taking it is one
+/// step.
 struct SemaphoreModel: Model {
   /// A deviation from the real algorithm, to see that the exploration finds it.
   enum Fault: Hashable {

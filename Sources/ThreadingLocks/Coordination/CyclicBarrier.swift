@@ -1,0 +1,164 @@
+internal import Synchronization
+public import ThreadingPlatform
+
+/// A place where a fixed number of threads meet, again and again: none goes on before all have
+/// come.
+///
+/// The last to arrive runs the barrier's action, if there is one, before the others go on.
+///
+/// A thread that gives up waiting breaks the barrier, since the others would wait for ever: they
+/// and all that come later are told so, until ``reset()``.
+///
+/// - Note: Safe to use from any thread. What each thread did before it arrived happens before the
+///   action, and the action before any of them goes on.
+public final class CyclicBarrier: Sendable {
+  /// How a wait at the barrier ended.
+  public enum Passage: Sendable {
+    /// All have come; this thread came last, and ran the action.
+    case passedLast
+    /// All have come.
+    case passed
+    /// The moment came first. The barrier is broken by that.
+    case timedOut
+    /// Another thread gave up, or ``CyclicBarrier/breakUp()`` or ``CyclicBarrier/reset()`` was
+    /// called.
+    case broken
+
+    /// Whether all have come.
+    public var isPassed: Bool { self == .passed || self == .passedLast }
+  }
+
+  /// One meeting. Each has a word of its own, so that a slow thread finds out how its meeting ended
+  /// whatever happened since.
+  private final class Meeting: Sendable {
+    // State      | meaning                          | leaves by
+    // open = 0   | not all have come, none sleeps   | wait() -> asleep; end() -> passed or broken
+    // asleep = 1 | not all have come, some may sleep | end() -> passed or broken, and wakes all
+    // passed = 2 | final                            | never
+    // broken = 3 | final                            | never
+    private let word = Atomic<UInt32>(0)
+
+    /// Called once, by the thread that has put another meeting in its place.
+    func end(passed: Bool) {
+      // releasing: what all did before they arrived, and the action, is visible to those that go
+      // on.
+      if word.exchange(passed ? 2 : 3, ordering: .releasing) == 1 { Futex.wakeAll(word) }
+    }
+
+    /// - Returns: Whether all came, or nil when the moment came first.
+    func wait(until deadline: MonotonicInstant) -> Bool? {
+      while true {
+        // acquiring: pairs with the release in end().
+        let (_, seen) = word.compareExchange(expected: 0, desired: 1, ordering: .acquiring)
+        if seen > 1 { return seen == 2 }
+        if Futex.wait(word, while: 1, until: deadline) == .timedOut { return nil }
+      }
+    }
+  }
+
+  private struct Interior {
+    var arrived = 0
+    var meeting = Meeting()
+    var isBroken = false
+
+    /// Ends the present meeting and returns it, to be told after the lock has been given back.
+    mutating func nextMeeting() -> Meeting {
+      let ended = meeting
+      arrived = 0
+      meeting = Meeting()
+      return ended
+    }
+  }
+
+  /// How many threads meet.
+  public let parties: Int
+  private let action: (@Sendable () -> Void)?
+  private let interior = Locked(Interior())
+
+  /// A barrier for a number of threads.
+  ///
+  /// - Parameters:
+  ///   - parties: How many, from 1. Any other number stops the program.
+  ///   - label: What messages about misuse call the barrier.
+  ///   - action: What the last to arrive runs, before any goes on. It must not wait at this
+  ///     barrier.
+  public init(_ parties: Int, label: String? = nil, action: (@Sendable () -> Void)? = nil) {
+    guard parties >= 1 else {
+      let name = label.map { "CyclicBarrier \"\($0)\"" } ?? "CyclicBarrier"
+      fatalError("\(name): made for \(parties) threads; 1 or more are allowed")
+    }
+    self.parties = parties
+    self.action = action
+  }
+
+  /// How many threads wait at this moment.
+  public var arrived: Int { interior.withLock { $0.arrived } }
+
+  /// Whether the barrier is broken: every wait then returns ``Passage/broken`` at once.
+  public var isBroken: Bool { interior.withLock { $0.isBroken } }
+
+  /// Sleeps until all have come.
+  ///
+  /// - Returns: Whether all have come, and whether this thread came last; or that the barrier is
+  ///   broken.
+  @available(*, noasync, message: "wait blocks the calling thread")
+  @discardableResult
+  public func wait() -> Passage { wait(until: .distantFuture) }
+
+  /// Sleeps until all have come, or breaks the barrier when a moment comes first.
+  ///
+  /// - Returns: How the wait ended.
+  @available(*, noasync, message: "wait blocks the calling thread")
+  @discardableResult
+  public func wait(until deadline: MonotonicInstant) -> Passage {
+    let (meeting, isLast): (Meeting?, Bool) = interior.withLock { interior in
+      if interior.isBroken { return (nil, false) }
+      interior.arrived += 1
+      return interior.arrived == parties
+        ? (interior.nextMeeting(), true) : (interior.meeting, false)
+    }
+    guard let meeting else { return .broken }
+    if isLast {
+      action?()
+      meeting.end(passed: true)
+      return .passedLast
+    }
+    if let passed = meeting.wait(until: deadline) { return passed ? .passed : .broken }
+    if breakUp(ifStill: meeting) { return .timedOut }
+    // The meeting has been decided meanwhile; the news is on its way.
+    return meeting.wait(until: .distantFuture) == true ? .passed : .broken
+  }
+
+  /// Sleeps until all have come, or breaks the barrier when `duration` passes first.
+  ///
+  /// - Parameter duration: The longest time to wait, on the monotonic clock.
+  /// - Returns: How the wait ended.
+  @available(*, noasync, message: "wait blocks the calling thread")
+  @discardableResult
+  public func wait(for duration: Duration) -> Passage {
+    wait(until: .now.advanced(by: duration))
+  }
+
+  /// Breaks the barrier: those that wait, and those that come, are told so until ``reset()``.
+  public func breakUp() {
+    _ = breakUp(ifStill: nil)
+  }
+
+  /// Makes the barrier whole and empty. Threads that wait are told that it is broken.
+  public func reset() {
+    interior.withLock { interior in
+      interior.isBroken = false
+      return interior.nextMeeting()
+    }.end(passed: false)
+  }
+
+  private func breakUp(ifStill meeting: Meeting?) -> Bool {
+    let ended: Meeting? = interior.withLock { interior in
+      if let meeting, meeting !== interior.meeting { return nil }
+      interior.isBroken = true
+      return interior.nextMeeting()
+    }
+    ended?.end(passed: false)
+    return ended != nil
+  }
+}

@@ -1,0 +1,130 @@
+import Synchronization
+import TestSupport
+import Testing
+import ThreadingLocks
+import ThreadingPlatform
+
+@Suite("Locked, waiting for what holds of the value")
+struct LockedWhenTests {
+  @Test("what holds already is not waited for")
+  func holdsAlready() {
+    let value = Locked(1)
+    #expect(value.withLock(when: { $0 == 1 }) { $0 } == 1)
+    #expect(value.withLock(when: { $0 == 1 }, for: .zero) { $0 } == 1)
+  }
+
+  @Test("a change made by any call is noticed, without a signal", .timeLimit(.minutes(1)))
+  func noticed() throws {
+    let value = Locked(0)
+    let joins = try (1...4).map { step in
+      try waiting { value.withLock(when: { $0 == step }) { $0 += 1 } }
+    }
+    value.withLock { $0 = 1 }
+    for join in joins { join() }
+    #expect(value.withLock { $0 } == 5)
+  }
+
+  @Test("two threads that wait for different things are both released", .timeLimit(.minutes(1)))
+  func different() throws {
+    let value = Locked((first: false, second: false))
+    let second = try waiting { value.withLock(when: { $0.second }) { _ in } }
+    let first = try waiting { value.withLock(when: { $0.first }) { _ in } }
+    _ = value.withLockIfAvailable { $0.first = true }
+    first()
+    _ = value.withLock(for: .seconds(60)) { $0.second = true }
+    second()
+  }
+
+  @Test("those that wait for the same are served in order", .timeLimit(.minutes(1)))
+  func inOrder() throws {
+    let value = Locked((tokens: 0, served: [Int]()))
+    let joins = try (0..<3).map { index in
+      try waiting {
+        value.withLock(when: { $0.tokens > 0 }) {
+          $0.tokens -= 1
+          $0.served.append(index)
+        }
+      }
+    }
+    for count in 1...3 {
+      value.withLock { $0.tokens += 1 }
+      value.withLock(when: { $0.served.count == count }) { _ in }
+    }
+    for join in joins { join() }
+    #expect(value.withLock { $0.served } == [0, 1, 2])
+  }
+
+  @Test("a wait ends at its deadline, never before, and the body does not run")
+  func timedOut() {
+    let value = Locked(0)
+    for microseconds in [-5, 0, 100, 1_000, 4_000] {
+      for _ in 0..<10 {
+        let start = MonotonicInstant.now
+        let duration = Duration.microseconds(microseconds)
+        #expect(value.withLock(when: { $0 == 1 }, for: duration) { _ in 1 } == nil)
+        #expect(start.duration(to: .now) >= duration)
+      }
+    }
+    #expect(value.withLockIfAvailable { $0 } == 0)
+  }
+
+  @Test("holds values that cannot be copied, and errors give the lock back")
+  func notCopyable() {
+    struct File: ~Copyable { var isOpen = true }
+    struct Refusal: Error {}
+    let file = Locked(File())
+    #expect(throws: Refusal.self) {
+      try file.withLock(when: { $0.isOpen }) { _ throws(Refusal) in throw Refusal() }
+    }
+    file.withLock(when: { $0.isOpen }) { $0.isOpen = false }
+    #expect(file.withLock { $0.isOpen } == false)
+  }
+
+  @Test("waiting inside another call on the same object stops the program")
+  func nested() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let value = Locked(0, label: "value")
+      value.withLock { _ in waitForOne(value) }
+    }
+    #expect(message(of: result).contains("Locked<Int> \"value\".withLock: called inside"))
+  }
+
+  @Test("destroying what is waited for stops the program")
+  func destroyedWhileWaitedFor() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let value = Placed(Locked(0, label: "value"))
+      _ = try waiting { value.use { $0.withLock(when: { $0 == 1 }) { _ in } } }
+      value.destroy()
+    }
+    #expect(message(of: result).contains("\"value\": destroyed while threads wait for a condition"))
+  }
+
+  @Test(
+    "a bounded buffer loses nothing and nobody", .timeLimit(.minutes(1)), arguments: [UInt64(1)])
+  func stress(seed: UInt64) throws {
+    let buffer = Locked([Int]())
+    let sum = Atomic(0)
+    let count = 10_000
+    try concurrently(4) { index in
+      var random = SeededGenerator(seed: seed &+ UInt64(index))
+      if index < 2 {
+        for item in 0..<count { buffer.withLock(when: { $0.count < 4 }) { $0.append(item) } }
+      } else {
+        var taken = 0
+        while taken < count {
+          let limit = Duration.microseconds(Int.random(in: 0...200, using: &random))
+          let item = buffer.withLock(when: { !$0.isEmpty }, for: limit) { $0.removeFirst() }
+          guard let item else { continue }
+          sum.wrappingAdd(item, ordering: .relaxed)
+          taken += 1
+        }
+      }
+    }
+    #expect(sum.load(ordering: .relaxed) == count * (count - 1))
+    #expect(buffer.withLock { $0.isEmpty })
+  }
+}
+
+private func waitForOne(_ value: borrowing Locked<Int>) {
+  value.withLock(when: { $0 == 1 }) { _ in }
+}
