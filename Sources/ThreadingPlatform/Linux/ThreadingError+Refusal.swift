@@ -16,6 +16,8 @@ extension ThreadingError {
     case deadlock
     /// ESRCH: there is no thread.
     case noThread
+    /// EEXIST: it is there already.
+    case exists
     /// EBUSY: the object is in use elsewhere.
     case inUse
     /// ECANCELED: the work was broken off, or cancelled before it began.
@@ -26,6 +28,7 @@ extension ThreadingError {
       case .invalid: EINVAL
       case .deadlock: EDEADLK
       case .noThread: ESRCH
+      case .exists: EEXIST
       case .inUse: EBUSY
       case .brokenOff: ECANCELED
       }

@@ -20,6 +20,8 @@ public class InputSource: @unchecked Sendable {
   /// The modes that it was added for.
   var modes: UInt64 = 0
   var isPaused = false
+  /// Whether a source that is served without a descriptor is to be.
+  var isSignalled = false
 
   init() {}
 
@@ -76,6 +78,11 @@ public class InputSource: @unchecked Sendable {
 
   /// Takes the handler out, for release without the lock.
   func takeHandler() -> Any? { nil }
+
+  // MARK: - For the loop, without the lock
+
+  /// The source has been taken off its loop; called once.
+  func wasTakenOff() {}
 }
 
 /// A call of a source's handler.
@@ -83,6 +90,7 @@ enum SourceJob {
   case descriptor(DescriptorSource.Handler, DescriptorSource, DescriptorSource.Events)
   case signal(SignalSource.Handler, SignalSource, SignalSubscription)
   case mainQueue
+  case custom(CustomInputSource)
 
   /// Calls the handler and releases it.
   @inline(never)
@@ -93,6 +101,7 @@ enum SourceJob {
       let count = subscription.takeCount()
       if count > 0 { handler(source, count) }
     case .mainQueue: MainDispatchQueue.drain()
+    case .custom(let source): source.call()
     }
   }
 }

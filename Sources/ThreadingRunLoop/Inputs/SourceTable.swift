@@ -32,6 +32,8 @@ struct SourceTable {
   private var checkPosition = 0
   /// Closed descriptors that were found, to be reported by the loop.
   private var found: [Poller.Event] = []
+  /// Sources that were signalled, in order.
+  private var signalled: [Poller.Event] = []
 
   // MARK: Adding and removing
 
@@ -58,6 +60,7 @@ struct SourceTable {
     source.slot = index
     source.modes = modes
     count(modes, by: 1)
+    if source.isSignalled { noteSignalled(index) }
   }
 
   /// Takes a source off.
@@ -79,9 +82,9 @@ struct SourceTable {
 
   /// Takes all sources off.
   ///
-  /// - Returns: what is to be released without the lock.
-  mutating func close() -> [Any?] {
-    slots.compactMap(\.source).map { remove($0) }
+  /// - Returns: the sources, and their handlers for release without the lock.
+  mutating func close() -> [(source: InputSource, handler: Any?)] {
+    slots.compactMap(\.source).map { ($0, remove($0)) }
   }
 
   mutating func pause(_ source: InputSource) {
@@ -133,7 +136,10 @@ struct SourceTable {
       let handler = remove(source)
       return job.map { ($0, handler) }
     }
-    guard let registration = source.registration else { return nil }
+    guard let registration = source.registration else {
+      source.isSignalled = false
+      return source.job(for: event.events).map { ($0, nil) }
+    }
     if registration.trigger == .level, !mute(index, registration, event.events, wait) {
       return nil
     }
@@ -165,11 +171,39 @@ struct SourceTable {
 
   /// Takes the events that the poller cannot report.
   mutating func takeFound() -> [Poller.Event] {
+    guard !found.isEmpty else { return [] }
     defer { found = [] }
     return found
   }
 
+  /// Whether sources are to be served that the poller does not report.
+  var hasReadySources: Bool { !found.isEmpty || !signalled.isEmpty }
+
   var hasFound: Bool { !found.isEmpty }
+
+  // MARK: Signalled sources
+
+  /// Marks a source to be served once, however often it is signalled before that.
+  ///
+  /// - Returns: whether the loop has to be told.
+  mutating func signal(_ source: InputSource) -> Bool {
+    guard !source.isSignalled else { return false }
+    source.isSignalled = true
+    guard source.slot >= 0, !source.isPaused, !slots[source.slot].isParked else { return false }
+    noteSignalled(source.slot)
+    return true
+  }
+
+  /// Takes the sources that were signalled.
+  mutating func takeSignalled() -> [Poller.Event] {
+    guard !signalled.isEmpty else { return [] }
+    defer { signalled = [] }
+    return signalled
+  }
+
+  private mutating func noteSignalled(_ index: Int) {
+    signalled.append(Poller.Event(token: token(index), events: .signalled))
+  }
 
   /// Ends registrations that go on reporting events though their descriptors are closed.
   mutating func dropLostRegistrations() {
@@ -234,7 +268,10 @@ struct SourceTable {
   }
 
   private mutating func registerAgain(_ index: Int) {
-    guard let registration = slots[index].source?.registration else { return }
+    guard let registration = slots[index].source?.registration else {
+      if slots[index].source?.isSignalled == true { noteSignalled(index) }
+      return
+    }
     do {
       try register(registration, index)
     } catch {
@@ -278,4 +315,9 @@ struct SourceTable {
     slots[index].mutedAt = wait
     return true
   }
+}
+
+extension Poller.Events {
+  /// The source was signalled: reported by the loop's table, not by the poller.
+  static let signalled = Poller.Events(rawValue: 1 << 5)
 }

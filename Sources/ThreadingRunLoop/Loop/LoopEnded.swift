@@ -5,4 +5,9 @@ extension ThreadingError {
   static func loopEnded(_ call: String) -> ThreadingError {
     .refused(by: call, code: .noThread, "the loop's thread has ended")
   }
+
+  /// What adding a source for the second time is refused with.
+  static var alreadyOnLoop: ThreadingError {
+    .refused(by: "ThreadRunLoop.add", code: .exists, "the source is on this loop already")
+  }
 }

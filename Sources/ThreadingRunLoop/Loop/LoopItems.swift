@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import ThreadingLocks
 internal import ThreadingPlatform
 
@@ -24,7 +25,7 @@ final class LoopItems: Sendable {
   func close() {
     // What is let go of is kept until the lock is free: releasing it may run code of the user.
     let released = state.withLock { $0.close() }
-    _ = released
+    for (source, _) in released.sources { source.wasTakenOff() }
   }
 
   /// Adds a timer.
@@ -74,8 +75,37 @@ final class LoopItems: Sendable {
     }
     // The handler goes here, with the lock free.
     _ = handler
+    if wasThere { source.wasTakenOff() }
     loop?.noteRemoval()
     return wasThere
+  }
+
+  /// Adds an observer.
+  ///
+  /// - Throws: EBUSY, ECANCELED: see ``ItemOwner/claim(for:)``; ESRCH when the loop has ended.
+  func add(_ observer: RunLoopObserver, modes: UInt64) throws(ThreadingError) {
+    try state.withLock { (state) throws(ThreadingError) in
+      guard state.loop != nil else { throw .loopEnded("ThreadRunLoop.add") }
+      try observer.owner.claim(for: self)
+      state.observers.add(observer, modes: modes)
+      state.noteObservers()
+    }
+  }
+
+  /// Cancels an observer of these items.
+  func cancel(_ observer: RunLoopObserver) -> Bool {
+    let handler = state.withLock { state in
+      let handler = state.observers.remove(observer)
+      state.noteObservers()
+      return handler
+    }
+    return handler != nil
+  }
+
+  /// Has a source that needs no descriptor served once.
+  func signal(_ source: InputSource) {
+    let loop = state.withLock { $0.sources.signal(source) ? $0.loop : nil }
+    loop?.notifyFromOutside()
   }
 
   func pause(_ source: InputSource) {
@@ -125,14 +155,30 @@ struct LoopItemsState {
   var loop: ThreadRunLoop?
   var timers = TimerTable()
   var sources = SourceTable()
+  var observers = ObserverTable()
+  var idle = IdleQueue()
 
   /// Whether there is anything to wait for in the given modes.
   func hasItems(in modes: UInt64) -> Bool {
     timers.earliest(in: modes) != nil || sources.hasSources(in: modes)
+      || idle.hasBlocks(in: modes)
   }
 
-  mutating func close() -> (timers: [ThreadTimer.Body], sources: [Any?]) {
+  /// The observers have changed: the loop is told which points they want.
+  func noteObservers() {
+    // relaxed: see ThreadRunLoop.isTold.
+    loop?.observedActivities.store(observers.activities.rawValue, ordering: .relaxed)
+  }
+
+  struct Released {
+    let timers: [ThreadTimer.Body]
+    let sources: [(source: InputSource, handler: Any?)]
+    let others: [Any?]
+  }
+
+  mutating func close() -> Released {
     loop = nil
-    return (timers.close(), sources.close())
+    return Released(
+      timers: timers.close(), sources: sources.close(), others: observers.close() + idle.close())
   }
 }

@@ -101,16 +101,18 @@ extension ThreadRunLoop {
   }
 
   /// The most blocks that one step runs.
-  private static var blockLimit: Int { 256 }
+  static var blockLimit: Int { 256 }
 
   private func run(_ new: Frame) -> ExitReason {
     requireOwner("run")
     let outer = frame
     frame = new
     defer { frame = outer }
-    while true {
-      if let reason = pass(new) { return reason }
-    }
+    tell(.entry, activeModes(new.mode))
+    var reason: ExitReason?
+    while reason == nil { reason = pass(new) }
+    tell(.exit, activeModes(new.mode))
+    return reason!
   }
 
   /// One pass, as the table of ``ThreadRunLoop`` has it.
@@ -125,9 +127,12 @@ extension ThreadRunLoop {
       pending.prepend(&deferred)
       items.withLock { $0.sources.unpark(for: modes) }
     }
+    tell(.beforeTimers, modes)
+    tell(.beforeSources, modes)
     var handled = runPosted(in: modes)
+    handled = serveSignalled(in: modes) || handled
     waitForWork(frame, modes, mayWait: !(handled && frame.endsWhenHandled))
-    if mainQueueService == .byPolling, modes & ModeSet.commonBit != 0 { MainDispatchQueue.drain() }
+    if pollsMainQueue(in: modes) { MainDispatchQueue.drain() }
     let fired = items.fireDueTimers(in: modes)
     handled = serveReady(in: modes) || handled
     handled = runPosted(in: modes) || handled
@@ -143,113 +148,11 @@ extension ThreadRunLoop {
     return isCommon ? bit | ModeSet.commonBit : bit
   }
 
-  // MARK: Sleeping
-
-  private func waitForWork(_ frame: Frame, _ modes: UInt64, mayWait: Bool) {
-    let (timer, hasSources, poller, hasFound) = items.withLock { state in
-      (
-        state.timers.earliest(in: modes), state.sources.hasSources(in: modes),
-        state.sources.registeredCount > 0 ? state.sources.poller : nil, state.sources.hasFound
-      )
-    }
-    // With nothing to wait for, the pass decides that the run is finished.
-    let isPolling = mainQueueService == .byPolling && modes & ModeSet.commonBit != 0
-    let hasReason = timer != nil || hasSources || frame.flag != nil || isPolling
-    let isIdle = pending.isEmpty && readyPosition == ready.count && !hasFound
-    if mayWait, isIdle, hasReason, !endIsAsked(frame) {
-      var deadline = min(frame.deadline, timer ?? .distantFuture)
-      if isPolling { deadline = min(deadline, .now.advanced(by: Self.mainQueuePollInterval)) }
-      if sleep(until: deadline, in: poller) { return }
-    }
-    if let poller { look(poller, until: MonotonicInstant(nanoseconds: 0)) }
-  }
-
-  /// Sleeps until a moment or until woken.
-  ///
-  /// - Returns: false if there was no need to: something came meanwhile.
-  private func sleep(until deadline: MonotonicInstant, in poller: Poller?) -> Bool {
-    guard let poller else {
-      guard deadline.nanoseconds > 0, wakeWord.beginSleep(inPoll: false) else { return false }
-      // From here on a poster sees the sleeper; one that came before is seen here.
-      if inbox.isEmpty { wakeWord.sleep(until: deadline) }
-      wakeWord.beginPass()
-      return true
-    }
-    guard let limit = findClosedDescriptors() else { return false }
-    if sleepingPlace == nil { sleepingPlace = poller }
-    guard wakeWord.beginSleep(inPoll: true) else { return false }
-    if inbox.isEmpty {
-      look(poller, until: min(deadline, limit))
-    } else {
-      look(poller, until: MonotonicInstant(nanoseconds: 0))
-    }
-    wakeWord.beginPass()
-    return true
-  }
-
-  private func look(_ poller: Poller, until deadline: MonotonicInstant) {
-    if readyPosition == ready.count {
-      ready.removeAll(keepingCapacity: true)
-      readyPosition = 0
-    }
-    waitNumber += 1
-    _ = poller.wait(until: deadline, into: &ready)
-  }
-
-  /// Looks, after something was done, for descriptors that were closed under the loop: a few
-  /// before each sleep, and the others in short steps once nothing else is going on. Then the loop
-  /// sleeps undisturbed.
-  ///
-  /// - Returns: how long to sleep at most before the next step; nil if one was found.
-  private func findClosedDescriptors() -> MonotonicInstant? {
-    if !isQuiet { uncheckedCount = items.withLock { $0.sources.slotCount } }
-    guard uncheckedCount > 0 else { return .distantFuture }
-    let step = isQuiet ? 256 : 4
-    isQuiet = true
-    uncheckedCount -= min(step, uncheckedCount)
-    let hasFound = items.withLock { state in
-      state.sources.findClosed(atMost: step)
-      return state.sources.hasFound
-    }
-    if hasFound { return nil }
-    return uncheckedCount > 0 ? .now.advanced(by: .milliseconds(10)) : .distantFuture
-  }
-
-  // MARK: Sources
-
-  /// Serves the sources that are ready.
-  ///
-  /// - Returns: whether any was.
-  private func serveReady(in modes: UInt64) -> Bool {
-    let hasFound = items.withLock { $0.sources.hasFound }
-    if hasFound { ready += items.withLock { $0.sources.takeFound() } }
-    guard readyPosition < ready.count else { return false }
-    var served = false
-    // A nested run goes on with what is left, from the same position.
-    while readyPosition < ready.count {
-      let event = ready[readyPosition]
-      readyPosition += 1
-      let next = items.withLock { $0.sources.job(for: event, in: modes, wait: waitNumber) }
-      guard let next else { continue }
-      next.job.run()
-      served = true
-    }
-    items.withLock { $0.sources.dropLostRegistrations() }
-    return served
-  }
-
-  private func endIsAsked(_ frame: Frame) -> Bool {
-    // acquiring, here and in the flag: pairs with the release in stop().
-    stopRequested.load(ordering: .acquiring) || frame.flag?.isSet == true || hasEnded
-  }
-
   // MARK: Ending
 
   private func exitReason(_ frame: Frame, _ modes: UInt64, _ handled: Bool) -> ExitReason? {
     // acquiring: pairs with the release in stop(), for what was posted before it.
-    if stopRequested.load(ordering: .acquiring) {
-      // relaxed: only this thread takes it back; a stop that comes now merges with this one.
-      stopRequested.store(false, ordering: .relaxed)
+    if stopRequested.load(ordering: .relaxed), stopRequested.exchange(false, ordering: .acquiring) {
       runAllPosted(in: modes)
       return .stopped
     }
@@ -267,43 +170,7 @@ extension ThreadRunLoop {
   private func hasWork(in modes: UInt64) -> Bool {
     if !pending.isEmpty { return true }
     if !inbox.isEmpty { return true }
-    if mainQueueService == .byPolling, modes & ModeSet.commonBit != 0 { return true }
+    if pollsMainQueue(in: modes) { return true }
     return items.withLock { $0.hasItems(in: modes) }
-  }
-
-  // MARK: Posted blocks
-
-  /// Runs what was posted before the call, up to the limit.
-  ///
-  /// - Returns: whether there was anything.
-  private func runPosted(in modes: UInt64) -> Bool {
-    takePosted()
-    var ran = 0
-    while ran < Self.blockLimit, let block = unsafe pending.popFirst() {
-      if unsafe runOrDefer(block, modes) { ran += 1 }
-    }
-    return ran > 0
-  }
-
-  /// Runs what was posted before the call, without a limit.
-  private func runAllPosted(in modes: UInt64) {
-    takePosted()
-    while let block = unsafe pending.popFirst() { _ = unsafe runOrDefer(block, modes) }
-  }
-
-  private func takePosted() {
-    unsafe pending.append(newestFirst: inbox.takeAll())
-  }
-
-  /// Runs a block and frees it, or keeps it for a run in its modes.
-  private func runOrDefer(_ block: UnsafeMutablePointer<PostedBlock>, _ modes: UInt64) -> Bool {
-    if unsafe block.pointee.modes & modes == 0 {
-      unsafe deferred.append(block)
-      return false
-    }
-    let contents = unsafe block.move()
-    unsafe block.deallocate()
-    unsafe contents.body()
-    return true
   }
 }

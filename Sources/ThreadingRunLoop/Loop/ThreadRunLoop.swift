@@ -15,16 +15,23 @@ internal import ThreadingThreads
 /// loop.run()  // returns when the timer has fired: nothing is left to wait for
 /// ```
 ///
-/// A run makes passes until it has a reason to end. One pass does, in this order:
+/// A run makes passes until it has a reason to end. One does, in this order:
 ///
-/// | step | what is done |
-/// |---|---|
-/// | 1 | run the blocks that were posted before this step |
-/// | 2 | sleep until something is to do, unless there is already, or nothing to wait for |
-/// | 3 | call the timers that are due |
-/// | 4 | serve the descriptors that are ready |
-/// | 5 | run the blocks that were posted meanwhile |
-/// | 6 | end, if there is reason to: in this order, ``ExitReason/stopped``, ``ExitReason/flagSet``, ``ExitReason/handledSource``, ``ExitReason/finished``, ``ExitReason/timedOut`` |
+/// | step | what is done | observers told |
+/// |---|---|---|
+/// | 0 | once, as the run begins | ``RunLoopObserver/Activity/entry`` |
+/// | 1 | | ``RunLoopObserver/Activity/beforeTimers`` |
+/// | 2 | | ``RunLoopObserver/Activity/beforeSources`` |
+/// | 3 | run the blocks that were posted before | |
+/// | 4 | serve the custom sources and mailboxes that were signalled before | |
+/// | 5 | run idle blocks, if there is nothing to do | |
+/// | 6 | if there is still nothing to do, but something to wait for: | ``RunLoopObserver/Activity/beforeWaiting`` |
+/// | 7 | sleep until something is to do | ``RunLoopObserver/Activity/afterWaiting`` |
+/// | 8 | call the timers that are due | |
+/// | 9 | serve the descriptors, signals and processes that are ready | |
+/// | 10 | run the blocks that were posted meanwhile | |
+/// | 11 | end, if there is reason to: in this order, ``ExitReason/stopped``, ``ExitReason/flagSet``, ``ExitReason/handledSource``, ``ExitReason/finished``, ``ExitReason/timedOut`` | |
+/// | 12 | once, as the run ends | ``RunLoopObserver/Activity/exit`` |
 ///
 /// What a step's own calls add is left for the next pass, and a step runs at most 256 blocks, so a
 /// block that posts itself again, or a timer with an interval of zero, does not hold up the others.
@@ -46,6 +53,8 @@ public final class ThreadRunLoop: @unchecked Sendable {
   /// The modes of the common set, as bits.
   let commonModes = Atomic<UInt64>(ModeSet.default.bits)
 
+  /// The points of a pass that some observer is told of, as bits.
+  let observedActivities = Atomic<UInt32>(0)
   private let wakeCount = Atomic<Int>(0)
 
   // SAFETY of @unchecked: the variables below are touched by the loop's thread alone; each method

@@ -1,0 +1,119 @@
+internal import Synchronization
+internal import ThreadingPlatform
+
+// The step of a pass in which the loop sleeps.
+extension ThreadRunLoop {
+  /// What the loop would sleep for.
+  struct WaitPlan {
+    var timer: MonotonicInstant?
+    var hasSources: Bool
+    /// Whether a source is to be served without the poller's having reported it.
+    var hasReadySources: Bool
+    var hasIdleBlocks: Bool
+    /// Where to sleep; nil for the wake word.
+    var poller: Poller?
+  }
+
+  func waitForWork(_ frame: Frame, _ modes: UInt64, mayWait: Bool) {
+    var plan = waitPlan(modes)
+    if mayWait, isIdle(plan), !endIsAsked(frame) {
+      if plan.hasIdleBlocks, runIdleBlocks(in: modes, until: plan.timer) {
+        plan.poller = waitPlan(modes).poller
+      } else if hasReason(plan, frame, modes) {
+        if isTold(.beforeWaiting) || isTold(.afterWaiting) {
+          tell(.beforeWaiting, modes)
+          // What the observers did may be a reason not to sleep.
+          plan = waitPlan(modes)
+          let hasSlept = isIdle(plan) && !endIsAsked(frame) && sleep(plan, frame, modes)
+          tell(.afterWaiting, modes)
+          if hasSlept { return }
+        } else if sleep(plan, frame, modes) {
+          return
+        }
+      }
+    }
+    if let poller = plan.poller { look(poller, until: MonotonicInstant(nanoseconds: 0)) }
+  }
+
+  private func waitPlan(_ modes: UInt64) -> WaitPlan {
+    items.withLock { state in
+      WaitPlan(
+        timer: state.timers.earliest(in: modes), hasSources: state.sources.hasSources(in: modes),
+        hasReadySources: state.sources.hasReadySources,
+        hasIdleBlocks: state.idle.hasBlocks(in: modes),
+        poller: state.sources.registeredCount > 0 ? state.sources.poller : nil)
+    }
+  }
+
+  /// Whether there is nothing to do at the moment.
+  private func isIdle(_ plan: WaitPlan) -> Bool {
+    pending.isEmpty && readyPosition == ready.count && !plan.hasReadySources
+  }
+
+  /// Whether there is anything to wait for. If not, the pass decides that the run is finished.
+  private func hasReason(_ plan: WaitPlan, _ frame: Frame, _ modes: UInt64) -> Bool {
+    plan.timer != nil || plan.hasSources || frame.flag != nil || pollsMainQueue(in: modes)
+  }
+
+  func pollsMainQueue(in modes: UInt64) -> Bool {
+    mainQueueService == .byPolling && modes & ModeSet.commonBit != 0
+  }
+
+  func endIsAsked(_ frame: Frame) -> Bool {
+    // acquiring, here and in the flag: pairs with the release in stop().
+    stopRequested.load(ordering: .acquiring) || frame.flag?.isSet == true || hasEnded
+  }
+
+  /// Sleeps until a moment or until woken.
+  ///
+  /// - Returns: false if there was no need to: something came meanwhile.
+  private func sleep(_ plan: WaitPlan, _ frame: Frame, _ modes: UInt64) -> Bool {
+    var deadline = min(frame.deadline, plan.timer ?? .distantFuture)
+    if pollsMainQueue(in: modes) {
+      deadline = min(deadline, .now.advanced(by: Self.mainQueuePollInterval))
+    }
+    guard deadline == .distantFuture || deadline > .now else { return false }
+    guard let poller = plan.poller else {
+      guard wakeWord.beginSleep(inPoll: false) else { return false }
+      // From here on a poster sees the sleeper; one that came before is seen here.
+      if inbox.isEmpty { wakeWord.sleep(until: deadline) }
+      wakeWord.beginPass()
+      return true
+    }
+    guard let limit = findClosedDescriptors() else { return false }
+    if sleepingPlace == nil { sleepingPlace = poller }
+    guard wakeWord.beginSleep(inPoll: true) else { return false }
+    let mustLookOnly = !inbox.isEmpty
+    look(poller, until: mustLookOnly ? MonotonicInstant(nanoseconds: 0) : min(deadline, limit))
+    wakeWord.beginPass()
+    return true
+  }
+
+  private func look(_ poller: Poller, until deadline: MonotonicInstant) {
+    if readyPosition == ready.count {
+      ready.removeAll(keepingCapacity: true)
+      readyPosition = 0
+    }
+    waitNumber += 1
+    _ = poller.wait(until: deadline, into: &ready)
+  }
+
+  /// Looks, after something was done, for descriptors that were closed under the loop: a few
+  /// before each sleep, and the others in short steps once nothing else is going on. Then the loop
+  /// sleeps undisturbed.
+  ///
+  /// - Returns: how long to sleep at most before the next step; nil if one was found.
+  private func findClosedDescriptors() -> MonotonicInstant? {
+    if !isQuiet { uncheckedCount = items.withLock { $0.sources.slotCount } }
+    guard uncheckedCount > 0 else { return .distantFuture }
+    let step = isQuiet ? 256 : 4
+    isQuiet = true
+    uncheckedCount -= min(step, uncheckedCount)
+    let hasFound = items.withLock { state in
+      state.sources.findClosed(atMost: step)
+      return state.sources.hasFound
+    }
+    if hasFound { return nil }
+    return uncheckedCount > 0 ? .now.advanced(by: .milliseconds(10)) : .distantFuture
+  }
+}

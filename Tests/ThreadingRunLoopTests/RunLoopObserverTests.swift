@@ -1,0 +1,172 @@
+import TestSupport
+import Testing
+import Threading
+import ThreadingPlatform
+
+@Suite("RunLoopObserver", .timeLimit(.minutes(1)))
+struct RunLoopObserverTests {
+  @Test("the steps of the passes come in the order of the table")
+  func order() throws {
+    let log = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let log = Shared<[String]>([])
+      try? loop.add(RunLoopObserver(for: .all) { _, activity in log.append(name(activity)) })
+      let pipe = Pipe()
+      try? loop.add(
+        DescriptorSource(pipe.reader, for: .readable) { source, _ in
+          log.append("descriptor")
+          source.cancel()
+          loop.perform { log.append("block of the descriptor") }
+        })
+      let custom = CustomInputSource { _ in log.append("custom source") }
+      try? loop.add(custom)
+      custom.signal()
+      loop.perform { log.append("block") }
+      try? loop.add(
+        ThreadTimer(after: .milliseconds(5)) { _ in
+          log.append("timer")
+          custom.cancel()
+          pipe.write()
+        })
+      loop.performWhenIdle { log.append("idle block") }
+      loop.run()
+      return log.value
+    }
+    #expect(
+      log == [
+        "entry",
+        "before timers", "before sources", "block", "custom source", "idle block",
+        "before timers", "before sources", "before waiting", "after waiting", "timer",
+        "before timers", "before sources", "before waiting", "after waiting", "descriptor",
+        "block of the descriptor",
+        "exit",
+      ])
+  }
+
+  @Test("observers of one point are told by order, then as added; one that is told once, once")
+  func severalObservers() throws {
+    let log = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let log = Shared<[Int]>([])
+      for (number, order) in [2, 0, 1, 0].enumerated() {
+        try? loop.add(
+          RunLoopObserver(for: .entry, repeats: number != 2, order: order) { _, _ in
+            log.append(number)
+          })
+      }
+      loop.run()
+      loop.run()
+      return log.value
+    }
+    #expect(log == [1, 3, 2, 0, 1, 3, 0])
+  }
+
+  @Test("one cancelled by an earlier one at the same point is not told; handlers are released")
+  func cancelled() throws {
+    let (log, token) = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let log = Shared<[String]>([])
+      let token = Token()
+      let second = RunLoopObserver(for: .entry, order: 1) { _, _ in
+        _ = token
+        log.append("second")
+      }
+      try? loop.add(RunLoopObserver(for: .entry) { _, _ in second.cancel() })
+      try? loop.add(second)
+      loop.run()
+      #expect(!second.cancel())
+      return (log.value, WeakToken(token))
+    }
+    #expect(log.isEmpty)
+    #expect(token.token == nil)
+  }
+
+  @Test("what an observer does before the loop would sleep keeps it awake")
+  func keepsAwake() throws {
+    let pipe = Pipe()
+    for usesPoller in [false, true] {
+      for action in 0..<4 {
+        let reason = try onOwnThread { () -> ThreadRunLoop.ExitReason in
+          let loop = ThreadRunLoop.current
+          if usesPoller {
+            try? loop.add(DescriptorSource(pipe.reader, for: .readable) { _, _ in })
+          }
+          let source = CustomInputSource { _ in loop.stop() }
+          try? loop.add(source)
+          let times = Shared(0)
+          try? loop.add(
+            RunLoopObserver(for: .beforeWaiting) { _, _ in
+              times.change { $0 += 1 }
+              switch action {
+              case 0: loop.perform { loop.stop() }
+              case 1: source.signal()
+              case 2: try? loop.add(ThreadTimer(after: .zero) { _ in loop.stop() })
+              // The loop must look around again; the second time it is told to stop.
+              default: times.value == 1 ? loop.wakeUp() : loop.stop()
+              }
+            })
+          return loop.run(for: .seconds(50))
+        }
+        #expect(reason == .stopped)
+      }
+    }
+  }
+
+  @Test("observers are told in their modes, and do not keep a run going")
+  func modes() throws {
+    let counts = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let special = ThreadRunLoop.Mode("special")
+      let count = Shared(0)
+      try? loop.add(
+        RunLoopObserver(for: .entry) { _, _ in count.change { $0 += 1 } }, in: [special])
+      #expect(loop.run() == .finished)
+      let first = count.value
+      #expect(loop.run(mode: special) == .finished)
+      return [first, count.value]
+    }
+    #expect(counts == [0, 1])
+  }
+
+  @Test("idle blocks run oldest first when nothing else is to do, one for each key")
+  func idle() throws {
+    let log = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let log = Shared<[String]>([])
+      for number in 1...3 {
+        loop.performWhenIdle(key: "same") { log.append("same \(number)") }
+        loop.performWhenIdle { log.append("other \(number)") }
+        loop.perform { log.append("block \(number)") }
+      }
+      log.append("\(loop.run())")
+      return log.value
+    }
+    #expect(
+      log == [
+        "block 1", "block 2", "block 3", "same 3", "other 1", "other 2", "other 3", "finished",
+      ])
+  }
+
+  @Test("an idle block from another thread wakes a sleeping loop, and is refused by an ended one")
+  func idleWakes() throws {
+    let thread = try LoopThread()
+    #expect(thread.waitUntilAsleep())
+    let ran = Shared(false)
+    #expect(thread.loop.performWhenIdle { ran.set(true) })
+    ran.waitUntil { $0 }
+    thread.end()
+    #expect(thread.loop.performWhenIdle {} == false)
+  }
+}
+
+private func name(_ activity: RunLoopObserver.Activity) -> String {
+  switch activity {
+  case .entry: "entry"
+  case .beforeTimers: "before timers"
+  case .beforeSources: "before sources"
+  case .beforeWaiting: "before waiting"
+  case .afterWaiting: "after waiting"
+  case .exit: "exit"
+  default: "several at once"
+  }
+}
