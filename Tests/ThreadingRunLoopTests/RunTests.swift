@@ -71,6 +71,28 @@ struct RunTests {
     #expect(ran == [1, 11])
   }
 
+  @Test("what a thread posted before it stopped the loop is run, however late in a pass that was")
+  func postedBeforeStop() throws {
+    let results = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let flag = ExitFlag()
+      return [true, false].map { stops in
+        let ran = Shared(false)
+        // The timer's block runs in the last step of the pass.
+        try? loop.add(
+          ThreadTimer(after: .zero) { _ in
+            loop.perform {
+              loop.perform { ran.set(true) }
+              stops ? loop.stop() : flag.set()
+            }
+          })
+        loop.run(until: flag)
+        return ran.value
+      }
+    }
+    #expect(results == [true, true])
+  }
+
   @Test("a stop ends the innermost run; a flag ends the run that names it")
   func nested() throws {
     let log = try onOwnThread {
