@@ -55,7 +55,8 @@ let package = Package(
       path: "Benchmarks/benchmarks", swiftSettings: swiftSettings),
     .executableTarget(
       name: "guide", dependencies: ["Threading"], path: "Guide",
-      exclude: ["README.md", "Import/README.md"], resources: [.copy("SampleFeed")], swiftSettings: swiftSettings),
+      exclude: ["README.md", "Import/README.md"], resources: [.copy("SampleFeed")],
+      swiftSettings: swiftSettings),
 
     // What proves it.
     .target(
