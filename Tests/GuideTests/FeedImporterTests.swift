@@ -319,7 +319,7 @@ struct FeedImporterTests {
     ])
     #expect(
       run(feed).notes == [
-        "shapes.txt: not imported, no table for it",
+        "\"shapes.txt\" is not imported: there is no table for it",
         "stops.txt: column \"colour\" has no place in the table",
       ])
   }
@@ -407,6 +407,42 @@ struct FeedImporterTests {
     }
     #expect(error.reason.contains("another program"))
     #expect(try Data(contentsOf: URL(filePath: folder.database)) == before)
+  }
+
+  @Test("an import into which another program writes ends with an error, and whole batches")
+  func disturbed() throws {
+    let feed = folder.path + "/generated"
+    try FeedGenerator.write(stopTimes: 600, to: feed)
+    _ = run(try #require(SampleFeed.path))
+    let other = try ImportedDatabase(folder.database).database
+    var batches = 0
+    let importer = FeedImporter(
+      plan: ImportPlan(feed: feed, database: folder.database), library: library,
+      isCancelled: { false },
+      report: { event in
+        guard case .batch = event else { return }
+        batches += 1
+        if batches == 5 { try? other.execute("UPDATE stops SET stop_desc = 'theirs' WHERE id = 1") }
+      })
+    guard case .database(let error) = importer.run().failure else {
+      Issue.record("not refused")
+      return
+    }
+    #expect(error.reason.contains("another program has written"))
+    #expect(batches == 5)
+    #expect(try ImportedDatabase(folder.database).tornBatches == 0)
+    #expect(try text("SELECT stop_desc FROM stops WHERE id = 1") == "theirs")
+  }
+
+  @Test("a pipe in place of a file is refused and not waited for")
+  func pipe() throws {
+    let feed = try folder.feed(["stops": Folder.absent])
+    #expect(unsafe mkfifo(feed + "/stops.txt", 0o600) == 0)
+    #expect(
+      run(feed).summary.failure
+        == .file(
+          FileError(
+            action: "read", path: feed + "/stops.txt", reason: "it is not a regular file")))
   }
 
   @Test("a folder that cannot hold the database is an error with the system's reason")

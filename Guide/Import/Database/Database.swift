@@ -90,7 +90,8 @@ import Glibc
   /// An error of this connection.
   func error(_ code: CInt, _ sql: String) -> DatabaseError {
     let reason = unsafe Self.message(library, connection)
-    return DatabaseError(code: code, action: "run \"\(sql)\" on \(path)", reason: reason)
+    return DatabaseError(
+      code: code, action: "run \"\(Printable.plain(sql, width: 60))\" on \(path)", reason: reason)
   }
 
   private static func message(_ library: SQLiteLibrary, _ connection: OpaquePointer?) -> String {

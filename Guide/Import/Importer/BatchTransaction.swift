@@ -6,6 +6,10 @@ final class BatchTransaction {
   private let database: Database
   private let isStrict: Bool
   private let log: Statement
+  private let version: Statement
+
+  /// What the database's version was at the beginning. Others' writing changes it, ours does not.
+  private let firstVersion: Int64
 
   private var nextNumber: Int64
   private var isOpen = false
@@ -28,6 +32,9 @@ final class BatchTransaction {
   init(_ database: Database, isStrict: Bool) throws(DatabaseError) {
     self.database = database
     self.isStrict = isStrict
+    // Looked at before anything is read that another program could change.
+    version = try database.prepare("PRAGMA data_version")
+    firstVersion = try Self.read(version)
     log = try database.prepare("INSERT INTO import_batches VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
     firstNumber = (try database.integer("SELECT max(batch) FROM import_batches") ?? 0) + 1
     nextNumber = firstNumber
@@ -45,6 +52,11 @@ final class BatchTransaction {
     if !isOpen {
       try database.execute("BEGIN IMMEDIATE")
       isOpen = true
+      guard try Self.read(version) == firstVersion else {
+        throw DatabaseError(
+          code: SQLiteCode.busy, action: "import into \(database.path)",
+          reason: "another program has written to it meanwhile; run the import again")
+      }
     }
     batch = Batch(number: nextNumber, table: table.name)
     counts = TableCounts(table: table.name)
@@ -110,6 +122,11 @@ final class BatchTransaction {
     try? database.execute("ROLLBACK")
     isOpen = false
     batch = nil
+  }
+
+  private static func read(_ version: Statement) throws(DatabaseError) -> Int64 {
+    defer { version.reset() }
+    return try version.step() ? version.integer(0) : 0
   }
 
   /// Calls `body` for everything that batches wrote from `number` on, by reading back which rows bear

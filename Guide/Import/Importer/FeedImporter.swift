@@ -42,7 +42,9 @@ final class FeedImporter {
     do {
       let folder = try FeedFolder(path: plan.feed)
       progress = PercentCounter(total: folder.size)
-      for file in folder.unknownFiles { report(.note("\(file): not imported, no table for it")) }
+      for file in folder.unknownFiles {
+        report(.note("\(Printable(file)) is not imported: there is no table for it"))
+      }
       let database = try FeedDatabase.openForWriting(path: plan.database, library: library)
       try importFiles(of: folder, into: database)
     } catch {
@@ -62,6 +64,7 @@ final class FeedImporter {
     } catch {
       transaction.rollBack()
       noteRollback()
+      try? emptyLog(of: database)
       throw error
     }
     if plan.isStrict {
@@ -70,8 +73,12 @@ final class FeedImporter {
         since: transaction.firstNumber, firstNewIDs: firstNewIDs, in: database
       ) { report(.batch($0)) }
     }
-    // The write-ahead log goes into the database's file here, on this thread, so that whoever closes
-    // the last connection has no disk to wait for.
+    try emptyLog(of: database)
+  }
+
+  /// Copies the write-ahead log into the database's file: here, on this thread, so that the main
+  /// thread has no disk to wait for when it closes the last connection.
+  private func emptyLog(of database: Database) throws {
     try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
   }
 

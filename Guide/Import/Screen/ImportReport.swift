@@ -64,7 +64,13 @@ struct ImportReport {
         lines.append("  \(table.table).txt: \(kind.rawValue): \(Figures.grouped(count))")
       }
     }
-    return lines.isEmpty ? [] : ["problems:"] + lines
+    if lines.isEmpty { return [] }
+    let count = summary.tables.reduce(0) { $0 + $1.problems.values.reduce(0, +) }
+    let isCut = count > FeedImporter.toldProblems
+    return [
+      isCut ? "problems (the first \(FeedImporter.toldProblems) are told above):" : "problems:"
+    ]
+      + lines
   }
 
   // MARK: The view

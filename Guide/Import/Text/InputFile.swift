@@ -17,7 +17,8 @@ final class InputFile: ByteSource {
   /// - Throws: `FileError` if it cannot be opened or is not a regular file (a pipe has no size, so
   ///   there would be no progress to show).
   init(path: String) throws(FileError) {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    // Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw FileError(action: "open", path: path, code: errno) }
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else {

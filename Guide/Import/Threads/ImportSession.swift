@@ -56,8 +56,6 @@ final class ImportSession {
     let session = LoopBound(self)
     let post = EventPost(to: loop) { event in session.withValue { $0.receive(event) } }
     let operation = ImportOperation(plan: plan, library: library) { post.send($0) }
-    let isOver = ExitFlag()
-    operation.addCompletion { _ in isOver.set() }
 
     let queue = try ThreadOperationQueue(
       name: "import", width: 1,
@@ -72,7 +70,9 @@ final class ImportSession {
     defer { for source in signals { source.cancel() } }
     for source in signals { try loop.add(source) }
     let heartbeat = try Heartbeat()
+    let isOver = ExitFlag()
     let start = MonotonicInstant.now
+    operation.addCompletion { _ in isOver.set() }
     try queue.add(operation)
     loop.run(until: isOver)
     let duration = start.duration(to: .now)
