@@ -302,6 +302,27 @@ struct AsynchronousOperationTests {
     }
   }
 
+  @Test("Of many threads that finish it without an error at once, one does, and it ends once")
+  func finishRaceWithoutError() throws {
+    for round in 0..<400 {
+      let open = Open()
+      let ends = Atomic<Int>(0)
+      open.addCompletion { _ in ends.wrappingAdd(1, ordering: .relaxed) }
+      try open.start()
+      let winners = Atomic<Int>(0)
+      let arrived = Atomic<Int>(0)
+      try concurrently(3) { index in
+        arrived.wrappingAdd(1, ordering: .relaxed)
+        while arrived.load(ordering: .relaxed) < 3 { SystemYield.now() }
+        let won =
+          index == 0 && round % 2 == 0 ? open.finish(throwing: Oops(code: 1)) : open.finish()
+        if won { winners.wrappingAdd(1, ordering: .relaxed) }
+      }
+      #expect(winners.load(ordering: .relaxed) == 1)
+      #expect(ends.load(ordering: .relaxed) == 1)
+    }
+  }
+
   @Test("One that throws from main() has failed and is not on its own")
   func throwsInMain() throws {
     final class Bad: ThreadOperation, @unchecked Sendable {

@@ -181,9 +181,7 @@ struct ThreadPoolTests {
     let gate = Gate()
     try pool.run { gate.pass() }
     func submit(_ count: Int) throws -> Duration {
-      let begin = MonotonicInstant.now
-      for _ in 0..<count { try pool.run {} }
-      return begin.duration(to: .now)
+      try OwnTime.of { for _ in 0..<count { try pool.run {} } }
     }
     _ = try submit(10_000)
     let early = try submit(20_000)

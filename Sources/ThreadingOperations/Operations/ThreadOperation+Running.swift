@@ -92,6 +92,12 @@ extension ThreadOperation {
     if runner.load(ordering: .relaxed) == SystemThread.currentID {
       fatalError("ThreadOperation.wait: \(self) would wait for itself")
     }
+    if let core = core(in: load()), core.executor.servesOnlyOnCurrentThread(), !isFinished,
+      !isExecuting
+    {
+      fatalError(
+        "ThreadOperation.wait: \(self) is to run on the loop of the thread that would wait")
+    }
     return ThreadPool.blocking {
       while true {
         let seen = change { $0.bits |= OperationWord.hasWaiters }
@@ -130,6 +136,7 @@ extension ThreadOperation {
   /// Runs `main()`, unless it is to be skipped. The phase is `executing` and the caller entered it.
   final func execute(in context: OperationContext, skipping: Bool) -> Ending {
     if skipping {
+      willBeSkipped()
       return enterFinishing(OperationWord.wasSkipped) == nil ? .finishedElsewhere : .finished
     }
     return context.entering(self) {

@@ -92,6 +92,12 @@ open class ThreadOperation: @unchecked Sendable {
     extras = OperationExtras(name: name)
   }
 
+  init(optionalName name: String?, priority: Priority) {
+    word = Atomic(OperationWord(priority: priority).bits)
+    unsafe dependencyEdges = nil
+    if let name { extras = OperationExtras(name: name) }
+  }
+
   deinit {
     if unsafe dependencyEdges != nil { letGoOfDependenciesAtEnd() }
   }
@@ -113,6 +119,9 @@ open class ThreadOperation: @unchecked Sendable {
   /// Called once when the work is over, before anybody is told, on the thread that finishes it: the
   /// toolkit's own operations let go of their closures here.
   func didEnd() {}
+
+  /// Called instead of ``main()`` for one that was cancelled before its start, before it finishes.
+  func willBeSkipped() {}
 
   // MARK: State
 

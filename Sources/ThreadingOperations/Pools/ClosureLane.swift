@@ -40,9 +40,9 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
   }
 
   override func drain(in context: OperationContext) {
-    var ran = 0
-    while let closure = take(standingBack: ran >= 32 && executor.isCrowded, after: ran > 0) {
-      ran += 1
+    var turn = executor.beginTurn()
+    while let closure = take(standingBack: executor.isOver(turn), after: turn.ran > 0) {
+      turn.ran += 1
       closure()
     }
   }

@@ -34,6 +34,14 @@ class DrainLane: @unchecked Sendable {
   func waitUntilEmpty(until deadline: MonotonicInstant) -> Bool { true }
 }
 
+/// How long a drain has been going on.
+struct DrainTurn {
+  /// Pieces of work that it has run.
+  var ran = 0
+  /// When it began; nil where the executor does not go by time.
+  let begin: MonotonicInstant?
+}
+
 /// What gives lanes their threads.
 protocol LaneExecutor: AnyObject, Sendable {
   /// Has `count` drains of the lane begin as soon as there are threads for them.
@@ -41,6 +49,15 @@ protocol LaneExecutor: AnyObject, Sendable {
 
   /// How many drains of one lane are of use at once.
   var drainLimit: Int { get }
+
+  /// A turn that begins now.
+  func beginTurn() -> DrainTurn
+
+  /// Whether a drain is to let others go first.
+  func isOver(_ turn: DrainTurn) -> Bool
+
+  /// Whether the calling thread is the only one that serves the lanes, so that it must not wait for them.
+  func servesOnlyOnCurrentThread() -> Bool
 
   /// Whether work is refused from now on.
   var isShutDown: Bool { get }

@@ -86,8 +86,14 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   var drainLimit: Int { limit.load(ordering: .relaxed) }
   var isShutDown: Bool { closed.load(ordering: .relaxed) }
 
-  /// Whether lanes are waiting for a thread and there will be none until one of the lanes stands back.
-  var isCrowded: Bool { crowded.load(ordering: .relaxed) }
+  func beginTurn() -> DrainTurn { DrainTurn(begin: nil) }
+
+  /// Lanes are waiting for a thread, and there will be none until one of the lanes stands back.
+  func isOver(_ turn: DrainTurn) -> Bool {
+    turn.ran >= 32 && crowded.load(ordering: .relaxed)
+  }
+
+  func servesOnlyOnCurrentThread() -> Bool { false }
 
   /// With the lock held.
   private func append(_ lane: DrainLane) {

@@ -227,26 +227,22 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     return wanted
   }
 
-  /// How many operations a drain runs before it lets a lane go first that has no thread.
-  private static var turn: Int { 32 }
-
   override func drain(in context: OperationContext) {
-    var ran = 0
+    var turn = executor.beginTurn()
     var next = takeNext(standingBack: false)
-    while let taken = next {
-      ran += 1
-      let standsBack = ran >= Self.turn && context.pool?.isCrowded == true
-      next = run(taken, in: context, thenStandingBack: standsBack)
-    }
+    while let taken = next { next = run(taken, in: context, &turn) }
   }
 
   /// Runs an operation and takes the next one.
   private func run(
-    _ taken: TakenOperation, in context: OperationContext, thenStandingBack standsBack: Bool
+    _ taken: TakenOperation, in context: OperationContext, _ turn: inout DrainTurn
   ) -> TakenOperation? {
     // The membership's reference is ours to let go of unless the operation is on its own afterwards.
     let operation = unsafe taken.operation.takeUnretainedValue()
-    switch operation.execute(in: context, skipping: taken.isSkipped) {
+    let ending = operation.execute(in: context, skipping: taken.isSkipped)
+    turn.ran += 1
+    let standsBack = executor.isOver(turn)
+    switch ending {
     case .finished:
       var next: TakenOperation?
       operation.settle(in: context) { released in
@@ -464,6 +460,9 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   private func dropOwnerIfUseless() {
     if !hasHandle, memberCount == 0 { executorOwner = nil }
   }
+
+  /// The pool that runs the queue; nil for a queue on a run loop, or one that is of no use any more.
+  var pool: ThreadPool? { lock.withLock { executorOwner as? ThreadPool } }
 
   /// The user's object, or a new one for the same queue if that is gone.
   var publicQueue: ThreadOperationQueue {

@@ -1,4 +1,5 @@
 public import ThreadingPlatform
+public import ThreadingRunLoop
 public import ThreadingThreads
 
 /// Runs operations on threads: as many at once as its width, each when its dependencies have finished, by
@@ -68,6 +69,26 @@ public final class ThreadOperationQueue: Sendable {
       name: name, maximumThreads: min(max(1, width), 256), attributes: attributes)
     self.init(core: QueueCore(name: name, width: width, executor: pool.core, owner: pool))
   }
+
+  /// A queue whose operations run on the thread of a run loop, one at a time, while it runs in one of the
+  /// given modes. Between operations the loop serves its timers and sources, at the latest after 2
+  /// milliseconds.
+  ///
+  /// When the loop's thread ends, what is in the queue is cancelled, and nothing can be added any more.
+  ///
+  /// - Parameters:
+  ///   - name: for messages and listings.
+  ///   - loop: whose thread runs the operations.
+  ///   - modes: the modes in which it does.
+  public convenience init(
+    name: String = "queue", loop: ThreadRunLoop, modes: ThreadRunLoop.ModeSet = .common
+  ) {
+    self.init(
+      core: QueueCore(name: name, width: 1, executor: LoopExecutor(loop, modes), owner: nil))
+  }
+
+  /// The queue whose operations run on the main thread, while it runs its loop.
+  public static let main = ThreadOperationQueue(name: "main", loop: .main)
 
   init(core: QueueCore) {
     self.core = core
@@ -216,6 +237,11 @@ public final class ThreadOperationQueue: Sendable {
     if OperationContext.ifPresent?.currentQueue === core {
       fatalError(
         "ThreadOperationQueue.waitForAll: an operation of \"\(name)\" would wait for itself")
+    }
+    if core.executor.servesOnlyOnCurrentThread(), core.count > 0 {
+      fatalError(
+        "ThreadOperationQueue.waitForAll: \"\(name)\" runs on the loop of the thread that would wait"
+      )
     }
     return ThreadPool.blocking { core.waitUntilEmpty(until: deadline) }
   }
