@@ -4,7 +4,7 @@ import Foundation
 struct Machine: Codable, Equatable {
   /// The processor's name.
   let cpu: String
-  /// Processors that the process may use.
+  /// ProcessorBinding that the process may use.
   let cores: Int
   let kernel: String
   let libc: String

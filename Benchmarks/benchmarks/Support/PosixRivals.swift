@@ -90,7 +90,7 @@ final class PthreadReadWriteLock: @unchecked Sendable {
 /// A `sem_t` in memory of its own.
 // SAFETY of @safe and @unchecked: as for PthreadMutex.
 @safe
-final class PosixSemaphoreRival: @unchecked Sendable {
+final class PosixSemaphoreSignal: @unchecked Sendable {
   private let semaphore: UnsafeMutablePointer<sem_t>
 
   init(value: UInt32) {
@@ -114,7 +114,7 @@ final class PosixSemaphoreRival: @unchecked Sendable {
 }
 
 /// A pipe: a byte in it is a signal.
-final class Pipe: Sendable {
+final class PipeSignal: Sendable {
   private let reader: CInt
   private let writer: CInt
 

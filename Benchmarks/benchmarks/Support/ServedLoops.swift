@@ -30,7 +30,7 @@ final class OurLoop: ServedLoop {
     let exitFlag = ExitFlag()
     let started = Handover<ThreadRunLoop>()
     let thread = try PosixThread.start {
-      if let processor { Processors.bindCurrentThread(to: processor) }
+      if let processor { ProcessorBinding.bindCurrentThread(to: processor) }
       started.give(.current)
       ThreadRunLoop.current.run(until: exitFlag)
     }
@@ -53,39 +53,45 @@ final class OurLoop: ServedLoop {
 ///
 /// `RunLoop.perform` does not wake a sleeping loop on Linux. What does is `CFRunLoopWakeUp`, which
 /// the library exports but Swift does not declare; or a timer that is due, the one public way.
-// SAFETY of @unchecked: `loop` is set before start() returns and not changed afterwards; its
-// methods that are used here are those that Foundation allows from other threads.
+// SAFETY of @unchecked: nothing of it changes; those methods of the loop that are called from other
+// threads are those that Foundation allows from there.
 final class FoundationLoop: ServedLoop, @unchecked Sendable {
-  private var loop = RunLoop.main
-  private var handle: CoreFoundationLoop?
+  private let loop: RunLoop
+  private let handle: CoreFoundationLoop?
   private let stopped = Flag()
   private let ended = DispatchSemaphore(value: 0)
 
   /// Whether the C functions behind the run loop can be found in the process.
   static var canWake: Bool { CoreFoundationLoop.functions != nil }
 
+  /// On the thread that is to serve.
+  private init() {
+    loop = RunLoop.current
+    handle = CoreFoundationLoop.ofCurrentThread
+  }
+
   static func start(on processor: Int?) throws -> FoundationLoop {
-    let served = FoundationLoop()
-    let ready = DispatchSemaphore(value: 0)
-    let thread = Foundation.Thread {
-      if let processor { Processors.bindCurrentThread(to: processor) }
-      served.loop = RunLoop.current
-      served.handle = CoreFoundationLoop.ofCurrentThread
+    let started = Handover<FoundationLoop>()
+    Foundation.Thread.detachNewThread {
+      if let processor { ProcessorBinding.bindCurrentThread(to: processor) }
+      let served = FoundationLoop()
       // A loop without timer or source ends its run at once.
       let keepAlive = Foundation.Timer(timeInterval: 1e9, repeats: true) { _ in }
       served.loop.add(keepAlive, forMode: .default)
-      ready.signal()
-      while !served.stopped.isSet {
-        // A timer that fires does not end a run. Where nothing else can, the run ends by itself.
-        let limit = served.handle == nil ? Date(timeIntervalSinceNow: 0.05) : .distantFuture
-        _ = served.loop.run(mode: .default, before: limit)
-      }
+      started.give(served)
+      served.serve()
       keepAlive.invalidate()
       served.ended.signal()
     }
-    thread.start()
-    ready.wait()
-    return served
+    return started.take()
+  }
+
+  private func serve() {
+    while !stopped.isSet {
+      // A timer that fires does not end a run. Where nothing else can, the run ends by itself.
+      let limit = handle == nil ? Date(timeIntervalSinceNow: 0.05) : .distantFuture
+      _ = loop.run(mode: .default, before: limit)
+    }
   }
 
   func perform(_ block: @escaping @Sendable () -> Void) {

@@ -15,8 +15,8 @@ enum Team {
     func bindCurrentThread(number: Int) {
       switch self {
       case .free: break
-      case .oneProcessor: Processors.bindCurrentThread(to: 0)
-      case .ownProcessors: Processors.bindCurrentThread(to: number)
+      case .oneProcessor: ProcessorBinding.bindCurrentThread(to: 0)
+      case .ownProcessors: ProcessorBinding.bindCurrentThread(to: number)
       }
     }
   }

@@ -42,5 +42,5 @@ protocol TurnSignal: AnyObject, Sendable {
   func wait()
 }
 
-extension Pipe: TurnSignal {}
-extension PosixSemaphoreRival: TurnSignal {}
+extension PipeSignal: TurnSignal {}
+extension PosixSemaphoreSignal: TurnSignal {}

@@ -57,7 +57,7 @@ enum PlatformWorkloads {
         Implementation(
           "pthread", PingPong.batch(on: processors) { PthreadConditionSignal(whileLocked: true) }),
         Implementation(
-          "posix-semaphore", PingPong.batch(on: processors) { PosixSemaphoreRival(value: 0) }),
+          "posix-semaphore", PingPong.batch(on: processors) { PosixSemaphoreSignal(value: 0) }),
         Implementation("dispatch", PingPong.batch(on: processors) { DispatchSignal() }),
       ])
   }
@@ -68,7 +68,7 @@ enum PlatformWorkloads {
       [
         .ours(PingPong.batch(on: processors) { try PollerSignal() }),
         Implementation("kernel", PingPong.batch(on: processors) { try EventDescriptor() }),
-        Implementation("pipe", PingPong.batch(on: processors) { try Pipe() }),
+        Implementation("pipe", PingPong.batch(on: processors) { try PipeSignal() }),
       ])
   }
 }

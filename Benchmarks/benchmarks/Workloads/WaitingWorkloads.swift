@@ -77,7 +77,7 @@ enum WaitingWorkloads {
         return permitBatch(items, { semaphore.signal() }, { semaphore.wait() })
       },
       Implementation("posix-semaphore") { items in
-        let semaphore = PosixSemaphoreRival(value: 0)
+        let semaphore = PosixSemaphoreSignal(value: 0)
         return permitBatch(items, { semaphore.signal() }, { semaphore.wait() })
       },
     ])
@@ -102,7 +102,7 @@ enum WaitingWorkloads {
         .ours(PingPong.batch(on: processors) { OurSemaphoreSignal() }),
         Implementation("dispatch", PingPong.batch(on: processors) { DispatchSignal() }),
         Implementation(
-          "posix-semaphore", PingPong.batch(on: processors) { PosixSemaphoreRival(value: 0) }),
+          "posix-semaphore", PingPong.batch(on: processors) { PosixSemaphoreSignal(value: 0) }),
         Implementation("kernel", PingPong.batch(on: processors) { FutexSignal() }),
       ])
   }
