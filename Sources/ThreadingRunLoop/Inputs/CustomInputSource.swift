@@ -17,7 +17,7 @@ public import ThreadingPlatform
 ///
 /// - Note: Safe to use from any thread. What was written before ``signal()`` happens before the call
 ///   of the handler.
-public final class CustomInputSource: Sendable {
+public final class CustomInputSource: SignalledSource, Sendable {
   /// What is called, with the source itself.
   public typealias Handler = @Sendable (CustomInputSource) -> Void
 
@@ -86,7 +86,7 @@ public final class CustomInputSource: Sendable {
     entries.withLock { entries in entries.first { $0.loop === loop } }
   }
 
-  func call() { perform(self) }
+  func serve() { perform(self) }
 
   func add(to loop: ThreadRunLoop, modes: UInt64) throws(ThreadingError) {
     let entry = CustomSourceEntry(self, loop)
@@ -129,7 +129,7 @@ private final class CustomSourceEntry: InputSource, @unchecked Sendable {
   }
 
   override func job(for events: Poller.Events) -> SourceJob? {
-    .custom(source)
+    .signalled(source)
   }
 
   override func wasTakenOff() { source.entryEnded(self, loop) }

@@ -73,6 +73,9 @@ public class InputSource: @unchecked Sendable {
     let trigger: Poller.Trigger
   }
 
+  /// Whether the source has something to be served when it comes onto its loop.
+  var isReadyWhenAdded: Bool { false }
+
   /// What is to be called, without the lock, for what has happened.
   func job(for events: Poller.Events) -> SourceJob? { nil }
 
@@ -90,7 +93,7 @@ enum SourceJob {
   case descriptor(DescriptorSource.Handler, DescriptorSource, DescriptorSource.Events)
   case signal(SignalSource.Handler, SignalSource, SignalSubscription)
   case mainQueue
-  case custom(CustomInputSource)
+  case signalled(any SignalledSource)
 
   /// Calls the handler and releases it.
   @inline(never)
@@ -101,7 +104,12 @@ enum SourceJob {
       let count = subscription.takeCount()
       if count > 0 { handler(source, count) }
     case .mainQueue: MainDispatchQueue.drain()
-    case .custom(let source): source.call()
+    case .signalled(let source): source.serve()
     }
   }
+}
+
+/// What is served because it was signalled, not because a descriptor is ready.
+protocol SignalledSource: AnyObject, Sendable {
+  func serve()
 }

@@ -60,7 +60,10 @@ struct SourceTable {
     source.slot = index
     source.modes = modes
     count(modes, by: 1)
-    if source.isSignalled { noteSignalled(index) }
+    if source.isReadyWhenAdded {
+      source.isSignalled = true
+      noteSignalled(index)
+    }
   }
 
   /// Takes a source off.

@@ -1,4 +1,3 @@
-internal import Synchronization
 internal import ThreadingPlatform
 
 extension ThreadRunLoop {
@@ -18,7 +17,7 @@ extension ThreadRunLoop {
   public func perform(
     in modes: ModeSet = .common, _ block: @escaping @Sendable () -> Void
   ) -> Bool {
-    post(modes, ticket: nil, block)
+    post(modes, .block(block))
   }
 
   /// Has the loop's thread run a block, and waits for its result or error.
@@ -39,22 +38,19 @@ extension ThreadRunLoop {
     in modes: ModeSet = .common, _ block: @escaping @Sendable () throws -> Result
   ) throws -> Result {
     if isCurrent { return try block() }
-    let reply = PerformReply<Result>()
-    let posted = post(modes, ticket: reply) { reply.complete(Swift.Result(catching: block)) }
-    guard posted, let result = reply.wait() else {
+    let answer = OneShot<Swift.Result<Result, any Error>>()
+    let posted = post(modes, .awaited({ answer.give(Swift.Result(catching: block)) }, answer))
+    guard posted, case .value(let result) = answer.wait() else {
       throw ThreadingError.loopEnded("ThreadRunLoop.performAndWait")
     }
     return try result.get()
   }
 
-  private func post(
-    _ modes: ModeSet, ticket: (any PostedBlockTicket)?, _ body: @escaping @Sendable () -> Void
-  ) -> Bool {
+  func post(_ modes: ModeSet, _ work: PostedWork) -> Bool {
     precondition(
       !modes.isEmpty, "ThreadRunLoop.perform: the set of modes is empty; the block would never run")
     let block = UnsafeMutablePointer<PostedBlock>.allocate(capacity: 1)
-    unsafe block.initialize(
-      to: PostedBlock(next: nil, modes: modes.bits, body: body, ticket: ticket))
+    unsafe block.initialize(to: PostedBlock(next: nil, modes: modes.bits, work: work))
     guard unsafe inbox.push(block) else {
       unsafe block.deinitialize(count: 1)
       unsafe block.deallocate()
@@ -62,43 +58,5 @@ extension ThreadRunLoop {
     }
     wake(wakeWord.wakeSleeper())
     return true
-  }
-}
-
-/// The answer to a block whose poster waits for it.
-private final class PerformReply<Value: Sendable>: PostedBlockTicket {
-  // State     | meaning                            | leaves by
-  // waiting   | the block has not ended            | complete, abandoned
-  // completed | `result` holds the answer; final   | never
-  // abandoned | the block will not run; final      | never
-  private let state = Atomic<UInt32>(waiting)
-  private static var waiting: UInt32 { 0 }
-  private static var completed: UInt32 { 1 }
-  private static var abandonedState: UInt32 { 2 }
-
-  // SAFETY: written by the loop's thread before it releases `completed`, read by the poster after
-  // it has acquired that.
-  private nonisolated(unsafe) var result: Swift.Result<Value, any Error>?
-
-  func complete(_ result: Swift.Result<Value, any Error>) {
-    unsafe self.result = result
-    end(Self.completed)
-  }
-
-  func abandoned() { end(Self.abandonedState) }
-
-  /// Waits for the answer; nil when there will be none.
-  func wait() -> Swift.Result<Value, any Error>? {
-    // acquiring: pairs with the release in end().
-    while state.load(ordering: .acquiring) == Self.waiting {
-      _ = Futex.wait(state, while: Self.waiting)
-    }
-    return unsafe result
-  }
-
-  private func end(_ final: UInt32) {
-    // releasing: pairs with the acquire in wait().
-    state.store(final, ordering: .releasing)
-    Futex.wake(state, count: 1)
   }
 }

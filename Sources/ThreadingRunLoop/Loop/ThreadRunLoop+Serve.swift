@@ -67,7 +67,7 @@ extension ThreadRunLoop {
     }
     let contents = unsafe block.move()
     unsafe block.deallocate()
-    unsafe contents.body()
+    unsafe contents.work.run()
     return true
   }
 }

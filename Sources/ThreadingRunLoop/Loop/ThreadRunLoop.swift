@@ -55,6 +55,8 @@ public final class ThreadRunLoop: @unchecked Sendable {
 
   /// The points of a pass that some observer is told of, as bits.
   let observedActivities = Atomic<UInt32>(0)
+  /// Whether the loop's thread has let go of it. Another thread may have its kernel id then.
+  private let isGone = Atomic<Bool>(false)
   private let wakeCount = Atomic<Int>(0)
 
   // SAFETY of @unchecked: the variables below are touched by the loop's thread alone; each method
@@ -105,7 +107,9 @@ public final class ThreadRunLoop: @unchecked Sendable {
   public static let main = ThreadRunLoop(threadID: SystemThread.processID)
 
   /// Whether this is the loop of the calling thread.
-  public var isCurrent: Bool { threadID == SystemThread.currentID && !hasEnded }
+  public var isCurrent: Bool {
+    threadID == SystemThread.currentID && !isGone.load(ordering: .relaxed)
+  }
 
   /// Whether the loop's thread has ended, so that whatever is posted or added is refused.
   public var hasEnded: Bool { inbox.isClosed }
@@ -147,6 +151,9 @@ public final class ThreadRunLoop: @unchecked Sendable {
   /// Whether the loop sleeps, or is about to. For tests.
   package var isAsleep: Bool { wakeWord.isAsleep }
 
+  /// Whether no posted block waits in the inbox. For tests.
+  package var isInboxEmpty: Bool { inbox.isEmpty }
+
   /// How many times a sleeping loop was woken, by a system call each.
   package var wakeCalls: Int { wakeCount.load(ordering: .relaxed) }
 
@@ -176,15 +183,36 @@ public final class ThreadRunLoop: @unchecked Sendable {
         + "\(describe(threadID)); only a loop's own thread may")
   }
 
-  /// The thread ends: refuses what comes, fails those who wait, lets go of everything.
+  /// The thread ends: refuses what comes, fails those who wait, lets go of everything. Jobs of
+  /// executors, which can run nowhere else, are run, with those that they bring about.
   private func close() {
+    repeat {
+      unsafe pending.append(newestFirst: inbox.takeAll())
+      pending.prepend(&deferred)
+      runJobs()
+    } while !inbox.isEmpty
     unsafe pending.append(newestFirst: inbox.close())
-    pending.prepend(&deferred)
-    while let block = unsafe pending.popFirst() {
+    runJobs()
+    while let block = unsafe deferred.popFirst() {
       let contents = unsafe block.move()
       unsafe block.deallocate()
-      unsafe contents.ticket?.abandoned()
+      if case .awaited(_, let ticket) = unsafe contents.work { ticket.abandoned() }
     }
     items.close()
+    // relaxed: only this thread, or one that has got its kernel id later, asks.
+    isGone.store(true, ordering: .relaxed)
+  }
+
+  /// Runs the jobs among the pending blocks, and defers the others.
+  private func runJobs() {
+    while let block = unsafe pending.popFirst() {
+      guard case .job(let job, let executor) = unsafe block.pointee.work else {
+        unsafe deferred.append(block)
+        continue
+      }
+      unsafe block.deinitialize(count: 1)
+      unsafe block.deallocate()
+      executor.run(job)
+    }
   }
 }

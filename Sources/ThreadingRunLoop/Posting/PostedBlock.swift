@@ -4,9 +4,24 @@ struct PostedBlock {
   /// The block posted before this one while in the inbox, after it once in a queue.
   var next: UnsafeMutablePointer<PostedBlock>?
   let modes: UInt64
-  let body: @Sendable () -> Void
-  /// Told when the block has run or never will.
-  let ticket: (any PostedBlockTicket)?
+  let work: PostedWork
+}
+
+/// What was posted.
+enum PostedWork {
+  case block(@Sendable () -> Void)
+  /// Somebody waits for it, and is told if it will not run.
+  case awaited(@Sendable () -> Void, any PostedBlockTicket)
+  case job(UnownedJob, RunLoopExecutor)
+
+  /// Does it and releases it.
+  @inline(__always)
+  consuming func run() {
+    switch self {
+    case .block(let body), .awaited(let body, _): body()
+    case .job(let job, let executor): executor.run(job)
+    }
+  }
 }
 
 /// What follows the fate of a posted block.

@@ -1,0 +1,244 @@
+import TestSupport
+import Testing
+import Threading
+import ThreadingPlatform
+
+@Suite("Mailbox", .timeLimit(.minutes(1)))
+struct MailboxTests {
+  @Test("messages of each thread are handled in order, each once", arguments: [1, 3])
+  func order(senders: Int) throws {
+    let thread = try LoopThread()
+    let count = 5_000
+    let seen = Shared([Int](repeating: 0, count: senders))
+    let faults = Shared(0)
+    let mailbox = Mailbox<(sender: Int, number: Int)> { message in
+      seen.change {
+        if $0[message.sender] != message.number { faults.change { $0 += 1 } }
+        $0[message.sender] += 1
+      }
+    }
+    try thread.loop.add(mailbox)
+    try concurrently(senders) { sender in
+      for number in 0..<count { mailbox.send((sender, number)) }
+    }
+    seen.waitUntil { $0.allSatisfy { $0 == count } }
+    thread.end()
+    #expect(faults.value == 0)
+    #expect(mailbox.send((0, 0)) == .closed)
+  }
+
+  @Test("what was sent before the mailbox was on a loop is handled; a sleeping loop is woken")
+  func early() throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    let seen = Shared<[Int]>([])
+    let mailbox = Mailbox<Int> { seen.append($0) }
+    #expect(mailbox.send(1) == .sent)
+    #expect(mailbox.send(2) == .sent)
+    #expect(mailbox.count == 2)
+    #expect(thread.waitUntilAsleep())
+    try thread.loop.add(mailbox)
+    seen.waitUntil { $0.count == 2 }
+    #expect(thread.waitUntilAsleep())
+    mailbox.send(3)
+    seen.waitUntil { $0 == [1, 2, 3] }
+  }
+
+  @Test(
+    "a full mailbox refuses, lets its sender wait until a moment, and takes more when there is room"
+  )
+  func capacity() throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    let gate = Shared(false)
+    let seen = Shared<[Int]>([])
+    let mailbox = Mailbox<Int>(capacity: 2) { message in
+      gate.waitUntil { $0 }
+      seen.append(message)
+    }
+    #expect(mailbox.send(1) == .sent)
+    #expect(mailbox.send(2) == .sent)
+    #expect(mailbox.send(3) == .full)
+    let deadline = MonotonicInstant.now.advanced(by: .milliseconds(10))
+    #expect(mailbox.send(3, until: deadline) == .full)
+    #expect(MonotonicInstant.now >= deadline)
+    let result = Shared<Mailbox<Int>.SendResult?>(nil)
+    let join = try inBackground { result.set(mailbox.send(4, until: .distantFuture)) }
+    try thread.loop.add(mailbox)
+    gate.set(true)
+    join()
+    #expect(result.value == .sent)
+    seen.waitUntil { $0 == [1, 2, 4] }
+  }
+
+  @Test("bounded, with senders that wait, nothing is lost and the bound holds", arguments: [1, 7])
+  func backPressure(capacity: Int) throws {
+    let thread = try LoopThread()
+    let sum = Shared(0)
+    let most = Shared(0)
+    let box = Shared<Mailbox<Int>?>(nil)
+    let mailbox = Mailbox<Int>(capacity: capacity) { message in
+      sum.change { $0 += message }
+      most.change { $0 = max($0, box.value!.count) }
+    }
+    box.set(mailbox)
+    try thread.loop.add(mailbox)
+    try concurrently(3) { _ in
+      for number in 1...500 {
+        if mailbox.send(number, until: .distantFuture) != .sent { sum.change { $0 -= 1_000_000 } }
+      }
+    }
+    sum.waitUntil { $0 == 3 * 500 * 501 / 2 }
+    thread.end()
+    box.set(nil)
+    #expect(most.value <= capacity)
+  }
+
+  @Test("a closed mailbox handles what waits, then leaves its loop")
+  func close() throws {
+    let (seen, reason) = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let seen = Shared<[Int]>([])
+      let mailbox = Mailbox<Int> { seen.append($0) }
+      for number in 0..<600 { mailbox.send(number) }
+      try? loop.add(mailbox)
+      mailbox.close()
+      #expect(mailbox.send(9_999) == .closed)
+      let reason = loop.run()
+      #expect(!mailbox.isScheduled)
+      return (seen.value, reason)
+    }
+    #expect(seen == Array(0..<600))
+    #expect(reason == .finished)
+  }
+
+  @Test(
+    "when the loop's thread ends, waiting senders and askers are told, and messages are released")
+  func loopEnds() throws {
+    let made = Shared<ThreadRunLoop?>(nil)
+    let mayEnd = Shared(false)
+    let owner = try inBackground {
+      made.set(.current)
+      mayEnd.waitUntil { $0 }
+    }
+    let loop = made.wait { $0 }
+    let mailbox = Mailbox<Message>(capacity: 2) { _ in }
+    try loop.add(mailbox)
+    let token = Shared<Token?>(Token())
+    let watched = WeakToken(token.value!)
+    mailbox.send(.hold(token.value!))
+    token.set(nil)
+    let results = Shared<[String]>([])
+    let asker = try inBackground {
+      do throws(ThreadingError) {
+        _ = try mailbox.ask { Message.question($0) }
+      } catch {
+        results.append(error.codeName)
+      }
+    }
+    #expect(eventually { mailbox.count == 2 })
+    let sender = try inBackground {
+      results.append("\(mailbox.send(.nothing, until: .distantFuture))")
+    }
+    mayEnd.set(true)
+    owner()
+    asker()
+    sender()
+    #expect(Set(results.value) == ["ECANCELED", "closed"])
+    #expect(watched.token == nil)
+  }
+
+  @Test(
+    "a question is answered; a reply that is dropped, late or for oneself is an error, not a hang")
+  func ask() throws {
+    let thread = try LoopThread()
+    let kept = Shared<[MailboxReply<Int>]>([])
+    let mailbox = Mailbox<Message> { message in
+      switch message {
+      case .question(let reply):
+        #expect(reply.send(42))
+        #expect(!reply.send(43))
+      case .keep(let reply): kept.append(reply)
+      default: break
+      }
+    }
+    try thread.loop.add(mailbox)
+    #expect(try mailbox.ask { .question($0) } == 42)
+    #expect {
+      let _: Int = try mailbox.ask { .drop($0) }
+    } throws: {
+      ($0 as? ThreadingError)?.codeName == "ECANCELED"
+    }
+    let soon = MonotonicInstant.now.advanced(by: .milliseconds(10))
+    let late: Int? = try mailbox.ask(until: soon) { .keep($0) }
+    #expect(late == nil)
+    let code = try thread.loop.performAndWait { () -> String in
+      do throws(ThreadingError) {
+        return "\(try mailbox.ask { .question($0) })"
+      } catch {
+        return error.codeName
+      }
+    }
+    #expect(code == "EDEADLK")
+    thread.end()
+    #expect(throws: ThreadingError.self) { try mailbox.ask { .question($0) } }
+  }
+
+  @Test("a flood of messages does not hold up blocks and timers of the loop")
+  func fair() throws {
+    let (reason, isFlooded) = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let (handled, ran) = (Shared(0), Shared(0))
+      let box = Shared<Mailbox<Int>?>(nil)
+      let mailbox = Mailbox<Int> { message in
+        handled.change { $0 += 1 }
+        box.value?.send(message)
+      }
+      box.set(mailbox)
+      for number in 0..<1_000 { mailbox.send(number) }
+      try? loop.add(mailbox)
+      try? loop.add(
+        ThreadTimer(every: .microseconds(100)) { _ in
+          loop.perform {
+            ran.change { $0 += 1 }
+            if ran.value == 5 { loop.stop() }
+          }
+        })
+      let reason = loop.run(for: .seconds(50))
+      let before = handled.value
+      let timed = loop.run(for: .milliseconds(5))
+      box.set(nil)
+      return ([reason, timed], before > 0 && mailbox.count > 0)
+    }
+    #expect(reason == [.stopped, .timedOut])
+    #expect(isFlooded)
+  }
+
+  @Test("after a cancel from another thread no handler begins", arguments: [1, 2] as [UInt64])
+  func cancel(seed: UInt64) throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    let late = Shared(0)
+    for _ in 0..<200 {
+      let isCancelled = Shared(false)
+      let mailbox = Mailbox<Int> { _ in
+        if isCancelled.value { late.change { $0 += 1 } }
+      }
+      try thread.loop.add(mailbox)
+      for number in 0..<50 { mailbox.send(number) }
+      mailbox.cancel()
+      // The handler that had begun is over when the loop comes to this.
+      try thread.loop.performAndWait {}
+      isCancelled.set(true)
+    }
+    #expect(late.value == 0)
+  }
+}
+
+private enum Message: Sendable {
+  case nothing
+  case hold(Token)
+  case question(MailboxReply<Int>)
+  case drop(MailboxReply<Int>)
+  case keep(MailboxReply<Int>)
+}
