@@ -48,7 +48,7 @@ struct ImportChapter {
       for problem in problems { console.printError("\(problem)\n") }
       return .noInput
     case .file(let error): console.fail(error)
-    case .database(let error): console.fail(error)
+    case .database(let error), .view(let error): console.fail(error)
     }
     // Of an import that failed before it read anything there is nothing to report.
     if failure == nil || failure == .cancelled || result.summary.rowsRead > 0 {
@@ -60,7 +60,7 @@ struct ImportChapter {
     case .cancelled: return .cancelled
     case .refused: return .badData
     case .noFeed, .file: return .noInput
-    case .database: return .fileError
+    case .database, .view: return .fileError
     }
   }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import guide
 
-@Suite("CSVReader")
+@Suite("CSVReader", .timeLimit(.minutes(1)))
 struct CSVReaderTests {
   /// An input and what it must read as.
   struct Trap: CustomTestStringConvertible, Sendable {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import guide
 
-@Suite("FeedImporter")
+@Suite("FeedImporter", .timeLimit(.minutes(1)))
 struct FeedImporterTests {
   /// What an import did, told by its events and its summary.
   struct Run {

@@ -70,6 +70,7 @@ struct ImportProcessTests {
     let feed = folder.path + "/feed"
     try FeedGenerator.write(stopTimes: 20_000, to: feed)
     var random = SeededGenerator(seed: 1)
+    var cancelled = 0
     for round in 0..<Self.cancels {
       let name = "cancelled-\(round).sqlite"
       let process = try GuideProcess(["import", "feed", "--database", name], in: folder)
@@ -79,8 +80,6 @@ struct ImportProcessTests {
       usleep(UInt32.random(in: 0...20_000, using: &random))
       process.signal(round % 3 == 2 ? SIGTERM : SIGINT)
       let (status, output, errors) = try process.end()
-      #expect(status == 130, "round \(round): \(output)\(errors)")
-      #expect(output.contains("cancelled: \(name) holds whole batches"))
       #expect(errors.isEmpty)
       let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
       #expect(!files.contains { $0.hasPrefix(name + "-") }, "a log is left")
@@ -89,9 +88,15 @@ struct ImportProcessTests {
       #expect(try database.tornBatches == 0)
       #expect(try database.shortBatches == 0)
       let rows = try #require(try database.integer("SELECT count(*) FROM stop_times"))
+      // This process may have been held up for so long that the other had come to its end.
+      if status == 0 && rows == 20_000 { continue }
+      cancelled += 1
+      #expect(status == 130, "round \(round): \(output)\(errors)")
+      #expect(output.contains("cancelled: \(name) holds whole batches"))
       #expect(rows % 250 == 0)
       #expect(rows < 20_000)
     }
+    #expect(cancelled > 0)
     let last = "cancelled-\(Self.cancels - 1).sqlite"
     #expect(try guide("import", "feed", "--database", last).status == 0)
     let database = try ImportedDatabase(folder.path + "/" + last)

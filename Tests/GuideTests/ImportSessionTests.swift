@@ -180,7 +180,7 @@ struct ImportSessionTests {
     let joinLoop = try inBackground {
       loops.withLock { $0 = .current }
       // The loop does not run before the sender has come as far as it can.
-      _ = eventually { sent.withLock { $0 } == EventPost.places }
+      _ = eventually { sent.withLock { $0 } >= EventPost.places }
       for _ in 0..<100 { sched_yield() }
       #expect(sent.withLock { $0 } == EventPost.places)
       ThreadRunLoop.current.run(until: isOver)
@@ -235,6 +235,6 @@ struct ImportSessionTests {
     join()
     let measure = try #require(answer.withLock { $0 })
     #expect(measure.longestDelay >= .milliseconds(50))
-    #expect(measure.beats >= 2)
+    #expect(measure.beats >= 1)
   }
 }

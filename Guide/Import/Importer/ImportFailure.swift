@@ -11,6 +11,9 @@ enum ImportFailure: Error, Equatable {
   case file(FileError)
   case database(DatabaseError)
 
+  /// All was imported, but the main thread could not read all of it for its view.
+  case view(DatabaseError)
+
   /// The failure that an error of one of the import's parts comes to.
   init(_ error: any Error) {
     switch error {

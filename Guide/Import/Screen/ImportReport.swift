@@ -29,8 +29,12 @@ struct ImportReport {
       "cancelled: \(plan.database) holds whole batches; the next import goes on from there"
     case .refused:
       "refused under --strict: the database is as it was before"
+    case .view:
+      "imported \(plan.feedName) into \(plan.database), but its rows could not all be shown"
     case .noFeed, .file, .database:
-      "failed: what was imported before the failure is in \(plan.database), in whole batches"
+      plan.isStrict
+        ? "failed: under --strict the database is as it was before"
+        : "failed: what was imported before is in \(plan.database), in whole batches"
     }
   }
 

@@ -81,7 +81,7 @@ final class ImportSession {
     reader = nil
     display.eraseBar()
     var summary = operation.summary
-    if let mergeFailure, summary.failure == nil { summary.failure = .database(mergeFailure) }
+    if let mergeFailure, summary.failure == nil { summary.failure = .view(mergeFailure) }
     return Result(
       summary: summary, board: board, duration: duration, heartbeat: heartbeat.stop())
   }
