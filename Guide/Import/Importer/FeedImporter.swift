@@ -104,38 +104,36 @@ extension FeedImporter {
     let writer = try TableWriter(database, table)
     firstNewIDs[table.name] = writer.firstNewID
     var row = FeedRow()
-
-    reading: while true {
+    while true {
       if isCancelled() { throw ImportFailure.cancelled }
-      switch try reader.next() {
-      case .end:
-        break reading
-      case .malformed(let problem):
-        counts.read += 1
+      let outcome = try reader.next()
+      if outcome == .end { break }
+      counts.read += 1
+      if case .malformed(let problem) = outcome {
         try skip(problem, in: table)
-      case .record:
-        counts.read += 1
-        guard let layout else {
-          counts.skipped += 1
-          continue
-        }
-        if let problem = layout.read(reader, into: &row) {
-          try skip(problem, in: table)
-          continue
-        }
-        let change = try writer.write(row, batch: transaction.begin(table))
-        if change == .duplicate {
-          try skip(layout.duplicateKey(reader, row), in: table)
-          continue
-        }
-        transaction.add(change, line: reader.line)
-        if transaction.records == ImportPlan.batchSize { try end(transaction) }
+      } else if let layout {
+        try importRecord(reader, layout, &row, with: writer, transaction)
+      } else {
+        counts.skipped += 1
       }
       advance(to: readBytes + reader.offset)
     }
     try end(transaction)
     advance(to: readBytes + reader.offset)
     counts.blankLines = reader.blankLines
+  }
+
+  /// Writes the record that `reader` has at hand, if it is a good one.
+  private func importRecord(
+    _ reader: borrowing CSVReader, _ layout: FeedLayout, _ row: inout FeedRow,
+    with writer: TableWriter, _ transaction: BatchTransaction
+  ) throws {
+    let table = layout.table
+    if let problem = layout.read(reader, into: &row) { return try skip(problem, in: table) }
+    let change = try writer.write(row, batch: transaction.begin(table))
+    if change == .duplicate { return try skip(layout.duplicateKey(reader, row), in: table) }
+    transaction.add(change, line: reader.line)
+    if transaction.records == ImportPlan.batchSize { try end(transaction) }
   }
 
   /// Reads the header line.

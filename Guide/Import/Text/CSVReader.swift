@@ -1,13 +1,8 @@
 /// Reads comma-separated records from a stream of bytes, one at a time, in bounded memory.
 ///
 /// The reader works on bytes. (In Swift CR LF is a *single* `Character`, so splitting a `String` at
-/// `"\n"` finds no line end in a file written on Windows.) It keeps one window of bytes, reads a
-/// piece at a time into it, and finds the fields of a record in place:
-///
-/// ```
-/// window  |..........|record being read......|.............|
-///                    start             cursor filled        window.count
-/// ```
+/// `"\n"` finds no line end in a file written on Windows.) It reads a piece at a time into a
+/// ``ByteWindow`` and finds the fields of a record in place.
 ///
 /// Understood are: a UTF-8 byte-order mark; lines that end with LF, CR LF or CR, and a last line
 /// without an end; quoted fields with commas, doubled quotes and line ends in them; empty fields;
@@ -41,22 +36,19 @@ struct CSVReader: ~Copyable {
   /// The fields of the current record.
   private(set) var fields: [CSVField] = []
 
-  private let source: any ByteSource
+  private var window: ByteWindow
   private let recordLimit: Int
-  private let pieceSize: Int
 
-  private var window: [UInt8]
+  /// Where the current record starts, as an offset from the start of the source.
   private var start = 0
+
+  /// The byte that is looked at next.
   private var cursor = 0
-  private var filled = 0
 
-  /// Bytes that went through the window and were dropped from it.
-  private var dropped = 0
-  private var isAtEnd = false
-
-  /// Where the record after this one starts; equal to `start` while one is being read.
-  private var following = 0
-  private var followingLine = 1
+  /// How far the reader has come, in bytes of the source. Once a record is found, it is where the next
+  /// one starts.
+  private(set) var offset = 0
+  private var nextLine = 1
 
   /// The last record ended with a CR: an LF that comes next belongs to it.
   private var owesLineFeed = false
@@ -96,15 +88,10 @@ struct CSVReader: ~Copyable {
     pieceSize: Int = defaultPieceSize
   ) {
     precondition(recordLimit > 0 && pieceSize > 0, "CSVReader: limit and piece must be above 0")
-    self.source = source
     self.recordLimit = recordLimit
-    self.pieceSize = pieceSize
     // The mark at the head of a file needs three bytes at once.
-    window = [UInt8](repeating: 0, count: max(recordLimit, 3) + pieceSize)
+    window = ByteWindow(source, keeping: max(recordLimit, 3), pieceSize: pieceSize)
   }
-
-  /// How far the reader has come, in bytes of the source. Never goes back.
-  var offset: Int { dropped + following }
 
   /// Reads the next record that is not blank.
   ///
@@ -126,11 +113,7 @@ struct CSVReader: ~Copyable {
   func position(at offset: Int) -> TextPosition {
     var position = TextPosition(line: line, column: 1)
     for index in start..<(start + offset) {
-      let endsLine =
-        window[index] == .lineFeed
-        || (window[index] == .carriageReturn
-          && !(index + 1 < filled && window[index + 1] == .lineFeed))
-      if endsLine {
+      if endsLine(index) {
         position.line += 1
         position.column = 1
       } else {
@@ -138,6 +121,15 @@ struct CSVReader: ~Copyable {
       }
     }
     return position
+  }
+
+  /// Whether a line ends with the byte at `index`: of CR LF it is the LF.
+  private func endsLine(_ index: Int) -> Bool {
+    switch window[index] {
+    case .lineFeed: true
+    case .carriageReturn: !(index + 1 < window.end && window[index + 1] == .lineFeed)
+    default: false
+    }
   }
 
   /// Where the last byte of the record's text is followed by its end.
@@ -174,17 +166,17 @@ extension CSVReader {
   /// - Returns: false at the end of the source.
   /// - Throws: `FileError` if the source fails.
   private mutating func beginRecord() throws(FileError) -> Bool {
-    start = following
-    cursor = following
-    line = followingLine
-    if dropped == 0 && start == 0 && filled == 0 { try skipByteOrderMark() }
-    while cursor == filled {
+    start = offset
+    cursor = offset
+    line = nextLine
+    if window.end == 0 { try skipByteOrderMark() }
+    while cursor == window.end {
       guard try fill() else { return false }
     }
     if owesLineFeed {
       owesLineFeed = false
       if window[cursor] == .lineFeed {
-        following += 1
+        offset += 1
         return try beginRecord()
       }
     }
@@ -197,13 +189,13 @@ extension CSVReader {
 
   private mutating func skipByteOrderMark() throws(FileError) {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    while filled < mark.count {
+    while window.end < mark.count {
       guard try fill() else { return }
     }
-    guard window[..<mark.count].elementsEqual(mark) else { return }
+    guard window[0..<mark.count].elementsEqual(mark) else { return }
     start = mark.count
     cursor = mark.count
-    following = mark.count
+    offset = mark.count
   }
 
   private mutating func readRecord() throws(FileError) -> Outcome {
@@ -233,7 +225,7 @@ extension CSVReader {
 
   /// Runs the state machine over the bytes at hand.
   private mutating func scan() -> Scan {
-    let limit = min(filled, start + recordLimit)
+    let limit = min(window.end, start + recordLimit)
     while cursor < limit {
       switch state {
       case .fieldStart:
@@ -318,19 +310,20 @@ extension CSVReader {
   /// Notes where the next record starts.
   private mutating func finish(at end: Int, lineEnd: Int) {
     owesLineFeed = lineEnd > 0 && window[end] == .carriageReturn
-    followingLine = (spansLines ? position(at: end - start).line : line) + 1
-    following = end + lineEnd
+    nextLine = (spansLines ? position(at: end - start).line : line) + 1
+    offset = end + lineEnd
   }
 
   /// The record just found, if its text is valid.
   private func checkedRecord() -> Outcome {
     guard seenBits > 127 else { return .record }
-    let bytes = window[start..<following]
-    guard let invalid = UTF8Check.firstInvalidByte(of: bytes) else { return .record }
+    guard let bad = UTF8Check.firstInvalidByte(of: window[start..<offset]) else { return .record }
     return .malformed(
       Problem(
-        kind: .invalidUTF8, position: position(at: invalid - start),
-        reason: "the byte \(hexadecimal(window[invalid])) does not belong to UTF-8 text here"))
+        kind: .invalidUTF8, position: position(at: bad),
+        reason:
+          "the byte \(Printable.hexadecimal(window[start + bad])) does not belong to UTF-8 text here"
+      ))
   }
 
   private var isBlank: Bool {
@@ -369,53 +362,31 @@ extension CSVReader {
   /// Most often the line's end is in the window, and reading goes back to it. The end of a line that
   /// is longer than the window is looked for piece by piece.
   private mutating func passOverLine(from index: Int) throws(FileError) {
-    followingLine = position(at: index - start).line + 1
-    var index = index
+    nextLine = position(at: index - start).line + 1
+    cursor = index
     while true {
-      while index < filled && window[index] != .lineFeed && window[index] != .carriageReturn {
-        index += 1
+      while cursor < window.end
+        && !(window[cursor] == .lineFeed || window[cursor] == .carriageReturn)
+      {
+        cursor += 1
       }
-      if index < filled { break }
-      start = index
-      cursor = index
+      if cursor < window.end { break }
+      // Nothing of the line has to be kept.
+      start = cursor
       guard try fill() else {
-        following = filled
+        offset = cursor
         return
       }
-      index = start
     }
-    owesLineFeed = window[index] == .carriageReturn
-    following = index + 1
+    owesLineFeed = window[cursor] == .carriageReturn
+    offset = cursor + 1
   }
-}
 
-// MARK: - The window
-
-extension CSVReader {
-  /// Reads a piece behind the bytes at hand, after moving the record being read to the front.
+  /// Reads a piece more, keeping what is held of the current record.
   ///
   /// - Returns: false at the end of the source.
   /// - Throws: `FileError` if the source fails.
   private mutating func fill() throws(FileError) -> Bool {
-    if isAtEnd { return false }
-    if start > 0 && window.count - filled < pieceSize {
-      for index in start..<filled { window[index - start] = window[index] }
-      dropped += start
-      following -= start
-      cursor -= start
-      filled -= start
-      start = 0
-    }
-    let count = try source.read(
-      into: &window, from: filled, to: min(window.count, filled + pieceSize))
-    isAtEnd = count == 0
-    filled += count
-    return !isAtEnd
+    try window.fill(keepingFrom: start)
   }
-}
-
-/// A byte as people write it: `0xE9`.
-private func hexadecimal(_ byte: UInt8) -> String {
-  let digits = String(byte, radix: 16, uppercase: true)
-  return "0x" + (digits.count < 2 ? "0" : "") + digits
 }

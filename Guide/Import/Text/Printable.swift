@@ -26,4 +26,10 @@ extension Printable {
     }.joined()
     return line.count > width ? line.prefix(width - 1) + "…" : line
   }
+
+  /// A byte as people write it: `0xE9`.
+  static func hexadecimal(_ byte: UInt8) -> String {
+    let digits = String(byte, radix: 16, uppercase: true)
+    return "0x" + (digits.count < 2 ? "0" : "") + digits
+  }
 }

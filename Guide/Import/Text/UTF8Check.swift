@@ -1,6 +1,6 @@
 /// Says whether bytes are valid UTF-8.
 enum UTF8Check {
-  /// The index of the first byte that does not belong to valid UTF-8; nil if all do.
+  /// How many bytes stand before the first that does not belong to valid UTF-8; nil if all do.
   ///
   /// The standard library does the work: overlong forms, halves of surrogate pairs, and sequences
   /// that are cut short or begin in the middle are all found.
@@ -9,7 +9,7 @@ enum UTF8Check {
       _ = try UTF8Span(validating: bytes.span)
       return nil
     } catch {
-      return bytes.startIndex + error.byteOffsets.lowerBound
+      return error.byteOffsets.lowerBound
     }
   }
 }
