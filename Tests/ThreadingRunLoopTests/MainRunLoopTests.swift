@@ -25,15 +25,16 @@ final class MainRunLoopTests: XCTestCase {
     _ = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before)
     var none = rlimit(rlim_cur: 0, rlim_max: before.rlim_max)
     _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none)
+    let flag = ExitFlag()
     let join = try inBackground {
       _ = eventually { loop.isAsleep }
-      DispatchQueue.main.async { loop.stop() }
+      DispatchQueue.main.async { flag.set() }
     }
-    let reason = loop.run(for: .seconds(40))
+    let reason = loop.run(until: flag, deadline: .now.advanced(by: .seconds(40)))
     let service = loop.mainQueueService
     _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before)
     join()
-    XCTAssertEqual(reason, .stopped)
+    XCTAssertEqual(reason, .flagSet)
     XCTAssertEqual(service, .byPolling)
     loop.poll()
     XCTAssertEqual(loop.mainQueueService, .bySource)
@@ -42,14 +43,15 @@ final class MainRunLoopTests: XCTestCase {
   func testServesTheMainQueueWhileItSleeps() throws {
     let loop = ThreadRunLoop.main
     let ran = Shared<[String]>([])
+    let flag = ExitFlag()
     let join = try inBackground {
       _ = eventually { loop.isAsleep }
       DispatchQueue.main.async {
         ran.append("queue on main: \(SystemThread.currentID == SystemThread.processID)")
-        loop.stop()
+        flag.set()
       }
     }
-    XCTAssertEqual(loop.run(for: .seconds(40)), .stopped)
+    XCTAssertEqual(loop.run(until: flag, deadline: .now.advanced(by: .seconds(40))), .flagSet)
     join()
     XCTAssertEqual(ran.value, ["queue on main: true"])
   }
@@ -71,20 +73,18 @@ final class MainRunLoopTests: XCTestCase {
   func testABurstFromManyThreadsIsServedWhole() throws {
     let loop = ThreadRunLoop.main
     let count = Shared(0)
+    let flag = ExitFlag()
     let join = try inBackground {
       try? concurrently(3) { _ in
         for _ in 0..<2_000 {
           DispatchQueue.main.async {
-            if count.change({
-              $0 += 1; return $0
-            }) == 6_000 {
-              loop.stop()
-            }
+            count.change { $0 += 1 }
+            if count.value == 6_000 { flag.set() }
           }
         }
       }
     }
-    XCTAssertEqual(loop.run(for: .seconds(40)), .stopped)
+    XCTAssertEqual(loop.run(until: flag, deadline: .now.advanced(by: .seconds(40))), .flagSet)
     join()
     XCTAssertEqual(count.value, 6_000)
   }
@@ -101,6 +101,22 @@ final class MainRunLoopTests: XCTestCase {
       })
     XCTAssertEqual(loop.run(for: .seconds(40)), .stopped)
     XCTAssertEqual(log.value, ["block", "queue", "timer"])
+  }
+
+  func testTheQueueDoesNotKeepARunGoing() {
+    let loop = ThreadRunLoop.main
+    XCTAssertEqual(loop.run(), .finished)
+  }
+
+  func testARunThatEndsHasServedWhatWasOnTheQueueAndWhatThatPutThere() {
+    let loop = ThreadRunLoop.main
+    let log = Shared<[String]>([])
+    DispatchQueue.main.async {
+      log.append("first")
+      DispatchQueue.main.async { log.append("second") }
+    }
+    XCTAssertEqual(loop.run(), .finished)
+    XCTAssertEqual(log.value, ["first", "second"])
   }
 
   func testInAModeOutsideTheCommonSetTheQueueWaits() {

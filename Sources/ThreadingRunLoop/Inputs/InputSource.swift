@@ -73,6 +73,9 @@ public class InputSource: @unchecked Sendable {
     let trigger: Poller.Trigger
   }
 
+  /// Whether a run waits for the source, or ends when nothing else is there. Never changes.
+  var keepsRunGoing: Bool { true }
+
   /// Whether the source has something to be served when it comes onto its loop.
   var isReadyWhenAdded: Bool { false }
 

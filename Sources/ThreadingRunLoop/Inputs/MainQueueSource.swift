@@ -13,6 +13,8 @@ final class MainQueueSource: InputSource, @unchecked Sendable {
     Registration(descriptor: descriptor, events: .readable, trigger: .level)
   }
 
+  override var keepsRunGoing: Bool { false }
+
   override func job(for events: Poller.Events) -> SourceJob? { .mainQueue }
 }
 

@@ -18,7 +18,7 @@ struct SourceTable {
 
   private var slots: [Slot] = []
   private var free: [Int] = []
-  /// How many sources there are for each set of modes.
+  /// How many sources there are for each set of modes, of those that keep a run going.
   private var counts: [(modes: UInt64, count: Int)] = []
   private var parkedCount = 0
   /// Made for the first source that needs it.
@@ -59,7 +59,7 @@ struct SourceTable {
     slots[index].source = source
     source.slot = index
     source.modes = modes
-    count(modes, by: 1)
+    if source.keepsRunGoing { count(modes, by: 1) }
     if source.isReadyWhenAdded {
       source.isSignalled = true
       noteSignalled(index)
@@ -78,7 +78,7 @@ struct SourceTable {
     if slots[index].isParked { parkedCount -= 1 }
     slots[index] = Slot(generation: slots[index].generation &+ 1)
     free.append(index)
-    count(source.modes, by: -1)
+    if source.keepsRunGoing { count(source.modes, by: -1) }
     source.slot = -1
     return source.takeHandler()
   }
@@ -107,7 +107,7 @@ struct SourceTable {
   /// How many places there are, taken or not.
   var slotCount: Int { slots.count }
 
-  /// Whether any source is there for the given modes.
+  /// Whether any source is there that keeps a run in the given modes going.
   func hasSources(in modes: UInt64) -> Bool {
     counts.contains { $0.count > 0 && $0.modes & modes != 0 }
   }

@@ -161,16 +161,23 @@ extension ThreadRunLoop {
       return .flagSet
     }
     if handled && frame.endsWhenHandled { return .handledSource }
-    if hasEnded || (frame.flag == nil && !hasWork(in: modes)) { return .finished }
+    if hasEnded || (frame.flag == nil && !hasWork(in: modes) && !mayHaveMore(after: handled)) {
+      return .finished
+    }
     if frame.deadline != .distantFuture, frame.deadline <= .now { return .timedOut }
     return nil
+  }
+
+  /// Whether what was handled may have put something on the main queue of Dispatch, which is served
+  /// but not waited for, and of which only the next pass would know.
+  private func mayHaveMore(after handled: Bool) -> Bool {
+    handled && mainQueueService == .bySource
   }
 
   /// Whether there is anything to do or to wait for.
   private func hasWork(in modes: UInt64) -> Bool {
     if !pending.isEmpty { return true }
     if !inbox.isEmpty { return true }
-    if pollsMainQueue(in: modes) { return true }
     return items.withLock { $0.hasItems(in: modes) }
   }
 }

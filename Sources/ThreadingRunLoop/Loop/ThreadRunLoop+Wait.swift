@@ -52,7 +52,7 @@ extension ThreadRunLoop {
 
   /// Whether there is anything to wait for. If not, the pass decides that the run is finished.
   private func hasReason(_ plan: WaitPlan, _ frame: Frame, _ modes: UInt64) -> Bool {
-    plan.timer != nil || plan.hasSources || frame.flag != nil || pollsMainQueue(in: modes)
+    plan.timer != nil || plan.hasSources || frame.flag != nil
   }
 
   func pollsMainQueue(in modes: UInt64) -> Bool {

@@ -37,8 +37,10 @@ internal import ThreadingThreads
 /// block that posts itself again, or a timer with an interval of zero, does not hold up the others.
 ///
 /// Running the main thread's loop also serves the main queue of Dispatch, and with it the main
-/// actor, in the modes of the common set. The queue counts as something to wait for: such a run ends
-/// by ``stop()``, a flag or a deadline, not by itself. In a process without Dispatch it is absent.
+/// actor, in the modes of the common set. The queue does not keep a run going: like any other loop,
+/// the main thread's ends when it has nothing else to wait for, after it has served what was there.
+/// A program whose work is on the main actor alone runs its loop until an ``ExitFlag``. In a process
+/// without Dispatch the queue is absent.
 ///
 /// A loop without descriptors and signals sleeps on a word in memory and owns nothing of the
 /// system's, so making, running and posting cannot fail; what can throws.
