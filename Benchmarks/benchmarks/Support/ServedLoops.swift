@@ -39,6 +39,9 @@ final class OurLoop: ServedLoop {
 
   func perform(_ block: @escaping @Sendable () -> Void) { loop.perform(block) }
 
+  /// Has the loop serve a source as well.
+  func add(_ source: InputSource) throws(ThreadingError) { try loop.add(source) }
+
   func stop() {
     exitFlag.set()
     do throws(ThreadingError) {

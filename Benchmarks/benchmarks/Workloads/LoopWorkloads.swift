@@ -80,23 +80,19 @@ enum LoopWorkloads {
     threads: 2,
     [
       .ours { items in
-        let exitFlag = ExitFlag()
         let there = try EventDescriptor()
         let back = try EventDescriptor()
         let served = Tally()
-        let thread = try PosixThread.start {
-          let source = DescriptorSource(there.descriptor, for: .readable) { source, _ in
-            there.wait()
-            served.increment()
-            back.signal()
-          }
-          try ThreadRunLoop.current.add(source)
-          ThreadRunLoop.current.run(until: exitFlag)
-          source.cancel()
+        let loop = try OurLoop.start(on: nil)
+        defer { loop.stop() }
+        let source = DescriptorSource(there.descriptor, for: .readable) { _, _ in
+          there.wait()
+          served.increment()
+          back.signal()
         }
+        try loop.add(source)
         let nanoseconds = callAndAnswer(items, there, back)
-        exitFlag.set()
-        try thread.join()
+        source.cancel()
         try WrongResult.unless("the signals served", served.value, is: items)
         return nanoseconds
       },

@@ -5,7 +5,7 @@ import Threading
 
 /// Operations and queues of them.
 enum OperationWorkloads {
-  static let all = [noOperation(width: 1), noOperation(width: 2), roundTrip, chain, fan]
+  static let all = [noOperation(width: 1), noOperation(width: 2), roundTrip, chain, longChain, fan]
 
   private static func noOperation(width: Int) -> Workload {
     Workload(
@@ -96,23 +96,7 @@ enum OperationWorkloads {
     "operation/chain", item: "make an operation that depends on the one before, run it",
     threads: 3, size: .fixed(1_000),
     [
-      .ours { items in
-        let queue = ThreadOperationQueue(width: 2)
-        let order = Order()
-        let stopwatch = Stopwatch()
-        var operations: [ThreadOperation] = []
-        operations.reserveCapacity(items)
-        for number in 0..<items {
-          let operation = ClosureOperation { order.isNext(number) }
-          if let previous = operations.last { try operation.addDependency(previous) }
-          operations.append(operation)
-        }
-        try queue.add(contentsOf: operations)
-        queue.waitForAll()
-        let nanoseconds = stopwatch.nanoseconds
-        try WrongResult.unless("the operations that ran in order", order.count, is: items)
-        return nanoseconds
-      },
+      .ours(chainBatch),
       Implementation("foundation") { items in
         let queue = Foundation.OperationQueue()
         queue.maxConcurrentOperationCount = 2
@@ -135,19 +119,45 @@ enum OperationWorkloads {
         }
         return nanoseconds
       },
-      Implementation("dispatch") { items in
-        // No dependencies there: what comes nearest is a serial queue, which cannot branch.
-        let queue = DispatchQueue(label: "benchmarks")
-        let group = DispatchGroup()
-        let order = Order()
-        let stopwatch = Stopwatch()
-        for number in 0..<items { queue.async(group: group) { order.isNext(number) } }
-        group.wait()
-        let nanoseconds = stopwatch.nanoseconds
-        try WrongResult.unless("the blocks that ran in order", order.count, is: items)
-        return nanoseconds
-      },
+      Implementation("dispatch", serialBatch),
     ])
+
+  /// Without Foundation, whose time for each grows with their number: 100,000 take it minutes.
+  private static let longChain = Workload(
+    "operation/chain-long", item: "make an operation that depends on the one before, run it",
+    threads: 3, size: .fixed(100_000),
+    [.ours(chainBatch), Implementation("dispatch", serialBatch)])
+
+  private static func chainBatch(_ items: Int) throws -> Int64 {
+    let queue = ThreadOperationQueue(width: 2)
+    let order = Order()
+    let stopwatch = Stopwatch()
+    var operations: [ThreadOperation] = []
+    operations.reserveCapacity(items)
+    for number in 0..<items {
+      let operation = ClosureOperation { order.isNext(number) }
+      if let previous = operations.last { try operation.addDependency(previous) }
+      operations.append(operation)
+    }
+    try queue.add(contentsOf: operations)
+    queue.waitForAll()
+    let nanoseconds = stopwatch.nanoseconds
+    try WrongResult.unless("the operations that ran in order", order.count, is: items)
+    return nanoseconds
+  }
+
+  private static func serialBatch(_ items: Int) throws -> Int64 {
+    // No dependencies there: what comes nearest is a serial queue, which cannot branch.
+    let queue = DispatchQueue(label: "benchmarks")
+    let group = DispatchGroup()
+    let order = Order()
+    let stopwatch = Stopwatch()
+    for number in 0..<items { queue.async(group: group) { order.isNext(number) } }
+    group.wait()
+    let nanoseconds = stopwatch.nanoseconds
+    try WrongResult.unless("the blocks that ran in order", order.count, is: items)
+    return nanoseconds
+  }
 
   private static let fan = Workload(
     "operation/fan", item: "make an operation between one that all wait for and one that waits",
