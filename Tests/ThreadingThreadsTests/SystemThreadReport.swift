@@ -5,6 +5,8 @@ import ThreadingThreads
 /// What tests ask of the system directly.
 enum SystemThreadReport {
   static func line(_ text: String) { SystemThread.report(text) }
+  /// Gives a scope that does not wait time to be left.
+  static func nap() { SystemThread.sleep(until: .now.advanced(by: .milliseconds(3))) }
   static func leave(_ code: Int32) -> Never { exit(code) }
   static func breakOff() -> Never { pthread_exit(nil) }
 

@@ -70,6 +70,27 @@ extern _Thread_local void *_Nullable ctp_thread_record;
 static inline void *_Nullable ctp_get_thread_record(void) { return ctp_thread_record; }
 static inline void ctp_set_thread_record(void *_Nullable record) { ctp_thread_record = record; }
 
+/// One thread's value of one thread-local variable of the package.
+typedef struct {
+  /// The variable that the value belongs to; 0 for none, or while the value is being changed.
+  uint64_t owner;
+  /// Where the value lies.
+  void *_Nullable value;
+  /// The object that owns the value.
+  void *_Nullable box;
+} ctp_local_slot;
+
+/// The calling thread's values, by the number of the variable.
+extern _Thread_local ctp_local_slot *_Nullable ctp_local_slots;
+extern _Thread_local size_t ctp_local_count;
+
+static inline ctp_local_slot *_Nullable ctp_get_local_slots(void) { return ctp_local_slots; }
+static inline size_t ctp_get_local_count(void) { return ctp_local_count; }
+static inline void ctp_set_local_slots(ctp_local_slot *_Nullable slots, size_t count) {
+  ctp_local_slots = slots;
+  ctp_local_count = count;
+}
+
 /// A hint to the processor that the caller spins on a word.
 static inline void ctp_spin_hint(void) {
 #if defined(__x86_64__) || defined(__i386__)

@@ -49,6 +49,8 @@ public final class ThreadHandle: Sendable {
     var runLoop: AnyObject?
     var operations: AnyObject?
     var endHooks: [() -> Void] = []
+    /// How many values of thread-local variables the thread has stored.
+    var localSequence = 0
     /// In how many more rounds of the system's destructors `finished` is put off.
     var roundsToStay = 0
   }
@@ -179,6 +181,13 @@ public final class ThreadHandle: Sendable {
     unsafe local.endHooks.append(hook)
   }
 
+  /// The number of the next value of a thread-local variable that the thread stores. Only for the
+  /// thread itself.
+  func nextLocalSequence() -> Int {
+    unsafe local.localSequence += 1
+    return unsafe local.localSequence
+  }
+
   /// The thread whose end this one waits for without a limit.
   var awaited: ThreadHandle? {
     get { lock.withLock { unsafe record.awaited } }
@@ -268,8 +277,9 @@ extension ThreadHandle {
     unsafe local.runLoop = nil
     let operations = unsafe local.operations
     unsafe local.operations = nil
+    let hadLocals = LocalSlots.clear()
     let hadValues = values.clear()
-    return !hooks.isEmpty || runLoop != nil || operations != nil || hadValues
+    return !hooks.isEmpty || runLoop != nil || operations != nil || hadLocals || hadValues
   }
 }
 
@@ -285,6 +295,7 @@ extension ThreadHandle: ThreadRecordObject {
       unsafe local.roundsToStay -= 1
       return true
     }
+    LocalSlots.free()
     retire()
     phase.move(from: .running, to: .finished)
     return false

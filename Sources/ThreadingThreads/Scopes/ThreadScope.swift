@@ -1,0 +1,150 @@
+internal import ThreadingLocks
+public import ThreadingPlatform
+
+/// Threads that all end before the scope that started them is left; see
+/// ``withThreads(_:)``.
+///
+/// - Note: Safe to use from any thread, in particular from those of the scope.
+public final class ThreadScope: Sendable {
+  private let state = Locked(State())
+
+  private struct State {
+    var isOpen = true
+    /// Threads that may still run, or are being started. A thread that one of the scope starts stands
+    /// behind that one.
+    var threads: [ThreadHandle] = []
+    /// At how many entries those that have ended are sorted out.
+    var limit = 16
+    var firstError: (any Error)?
+    var isCancelled = false
+    var reason: String?
+  }
+
+  fileprivate init() {}
+
+  /// Starts a thread of the scope.
+  ///
+  /// If the body throws, its error ends the scope: the other threads are cancelled, and the scope
+  /// throws it when all have ended.
+  ///
+  /// - Parameters:
+  ///   - attributes: what to start it with.
+  ///   - body: what it runs.
+  /// - Returns: the running thread, which may be joined for its value. If the scope is cancelled
+  ///   already, the thread is too.
+  /// - Throws: a ``ThreadingError`` when an attribute is out of range or the system refuses; the scope is
+  ///   not ended by that.
+  /// - Precondition: The scope has not been left. If it has, the program stops.
+  @discardableResult
+  public func start<Output: Sendable>(
+    _ attributes: ThreadAttributes = ThreadAttributes(),
+    _ body: @escaping @Sendable () throws -> Output
+  ) throws(ThreadingError) -> PosixThread<Output, any Error> {
+    let thread = PosixThread<Output, any Error>(attributes) { [self] in
+      do {
+        return try body()
+      } catch {
+        fail(error)
+        throw error
+      }
+    }
+    // Entered before the start, so that the scope cannot be left between the two.
+    enter(thread.handle)
+    do throws(ThreadingError) {
+      try thread.start()
+    } catch {
+      state.withLock { state in state.threads.removeAll { $0 === thread.handle } }
+      throw error
+    }
+    return thread
+  }
+
+  private func enter(_ handle: ThreadHandle) {
+    let reason: String?? = state.withLock { state in
+      precondition(state.isOpen, "ThreadScope.start: the scope has been left")
+      if state.threads.count >= state.limit {
+        state.threads.removeAll { $0.state == .finished }
+        state.limit = max(16, state.threads.count * 2)
+      }
+      state.threads.append(handle)
+      return state.isCancelled ? .some(state.reason) : .none
+    }
+    if let reason { handle.cancel(reason: reason) }
+  }
+
+  /// Asks all threads of the scope to finish early, those to come included.
+  ///
+  /// - Parameter reason: as for ``ThreadHandle/cancel(reason:)``.
+  public func cancel(reason: String? = nil) {
+    let threads: [ThreadHandle] = state.withLock { state in
+      guard !state.isCancelled else { return [] }
+      state.isCancelled = true
+      state.reason = reason
+      return state.threads
+    }
+    for thread in threads { thread.cancel(reason: reason) }
+  }
+
+  fileprivate func fail(_ error: any Error) {
+    state.withLock { state in
+      if state.firstError == nil { state.firstError = error }
+    }
+    cancel(reason: "another part of the scope has failed: \(error)")
+  }
+
+  /// Waits until no thread is left, and closes the scope.
+  ///
+  /// The threads are awaited in their order, and stay in the list meanwhile, for ``cancel(reason:)``. So
+  /// when one is awaited, the thread of the scope that started it has ended, and its start is over.
+  ///
+  /// - Returns: the first error of a thread.
+  fileprivate func leave() -> (any Error)? {
+    while true {
+      let present: [ThreadHandle] = state.withLock { state in
+        state.threads.removeAll { $0.state == .finished }
+        if state.threads.isEmpty { state.isOpen = false }
+        return state.threads
+      }
+      if present.isEmpty { break }
+      for thread in present {
+        let state = thread.phase.wait(
+          until: .distantFuture, while: { $0 == .starting || $0 == .running })
+        // A thread that is not of the scope is between entering and starting one.
+        if state == .notStarted { SystemThread.yield() }
+      }
+    }
+    return state.withLock { $0.firstError }
+  }
+}
+
+/// Runs `body` with a scope to start threads in, and returns only when all of them have ended.
+///
+/// ```swift
+/// let halves = try withThreads { scope in
+///   let left = try scope.start { sum(numbers[..<middle]) }
+///   let right = try scope.start { sum(numbers[middle...]) }
+///   return (try left.join(), try right.join())
+/// }
+/// ```
+///
+/// If a thread of the scope or `body` throws, the other threads are cancelled. So are all of them if the
+/// calling thread is cancelled.
+///
+/// Everything that the threads wrote happens before the return.
+///
+/// - Parameter body: starts the threads. It may join them, or leave that to the scope.
+/// - Returns: what `body` returned.
+/// - Throws: the first error that a thread of the scope or `body` threw.
+@available(*, noasync, message: "withThreads blocks the calling thread")
+public func withThreads<Output>(_ body: (ThreadScope) throws -> Output) throws -> Output {
+  let scope = ThreadScope()
+  let caller = ThreadHandle.current
+  return try ThreadHandle.withCancellationHandler({
+    scope.cancel(reason: caller.cancellationReason)
+  }) {
+    let outcome = Result { try body(scope) }
+    if case .failure(let error) = outcome { scope.fail(error) }
+    if let error = scope.leave() { throw error }
+    return try outcome.get()
+  }
+}
