@@ -21,6 +21,36 @@ int ctp_futex_wake(const uint32_t *word, int count) {
   return result >= 0 ? (int)result : -errno;
 }
 
+int ctp_mutex_lock_until(pthread_mutex_t *mutex, const struct timespec *deadline) {
+  return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, deadline);
+}
+
+int ctp_rwlock_read_until(pthread_rwlock_t *lock, const struct timespec *deadline) {
+  return pthread_rwlock_clockrdlock(lock, CLOCK_MONOTONIC, deadline);
+}
+
+int ctp_rwlock_write_until(pthread_rwlock_t *lock, const struct timespec *deadline) {
+  return pthread_rwlock_clockwrlock(lock, CLOCK_MONOTONIC, deadline);
+}
+
+int ctp_condition_wait_until(
+    pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+    const struct timespec *deadline) {
+  return pthread_cond_clockwait(condition, mutex, clock, deadline);
+}
+
+int ctp_semaphore_wait_until(sem_t *semaphore, const struct timespec *deadline) {
+  return sem_clockwait(semaphore, CLOCK_MONOTONIC, deadline) == 0 ? 0 : errno;
+}
+
+sem_t *ctp_semaphore_open(
+    const char *name, int flags, mode_t mode, unsigned int value, int *code) {
+  sem_t *semaphore = sem_open(name, flags, mode, value);
+  if (semaphore != SEM_FAILED) return semaphore;
+  *code = errno;
+  return NULL;
+}
+
 const char *ctp_errno_name(int code) { return strerrorname_np(code); }
 
 int ctp_sleep_until(const struct timespec *deadline) {

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,6 +32,29 @@ int ctp_futex_wait(
 
 /// Wakes at most `count` threads that sleep on `word`. Returns how many, or a negative errno.
 int ctp_futex_wake(const uint32_t *word, int count);
+
+// MARK: POSIX objects
+
+/// Locks, giving up at `deadline` on the monotonic clock. Returns an errno.
+int ctp_mutex_lock_until(pthread_mutex_t *mutex, const struct timespec *deadline);
+
+/// Locks for reading, giving up at `deadline` on the monotonic clock. Returns an errno.
+int ctp_rwlock_read_until(pthread_rwlock_t *lock, const struct timespec *deadline);
+
+/// Locks for writing, giving up at `deadline` on the monotonic clock. Returns an errno.
+int ctp_rwlock_write_until(pthread_rwlock_t *lock, const struct timespec *deadline);
+
+/// Waits, giving up at `deadline` on the given clock. Returns an errno.
+int ctp_condition_wait_until(
+    pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+    const struct timespec *deadline);
+
+/// Takes a semaphore, giving up at `deadline` on the monotonic clock. Returns an errno.
+int ctp_semaphore_wait_until(sem_t *semaphore, const struct timespec *deadline);
+
+/// Opens a named semaphore. Returns it, or null with the errno in `code`.
+sem_t *_Nullable ctp_semaphore_open(
+    const char *name, int flags, mode_t mode, unsigned int value, int *code);
 
 // MARK: Errors
 

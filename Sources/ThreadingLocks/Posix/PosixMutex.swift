@@ -1,0 +1,256 @@
+internal import Glibc
+public import ThreadingPlatform
+
+/// The mutex of POSIX with all that it can be: of four kinds, with priority inheritance or a
+/// ceiling, robust against the death of its owner, shared between processes.
+///
+/// It is the C library's mutex and behaves as its manual pages say, each answer of the system being
+/// a result or a ``ThreadingError``. Where none of its abilities is needed, ``FastMutex`` is
+/// smaller, faster and stops the program on misuse.
+///
+/// - Note: Safe to use from any thread. Everything written before ``unlock()`` happens before the
+///   next ``lock()`` returns.
+public final class PosixMutex: Sendable {
+  /// What the mutex does when its owner takes it again, or a stranger gives it back.
+  public enum Kind: Sendable, Hashable {
+    /// Taken again, it waits for ever. Given back by a stranger, what happens is undefined.
+    case normal
+    /// Both are refused with an error.
+    case errorChecking
+    /// It is free once it has been given back as often as it was taken; a stranger is refused.
+    case recursive
+    /// As `normal`, and spins for a moment before it sleeps. Of the GNU C library.
+    case adaptive
+  }
+
+  /// Whose priority the owner runs with.
+  public enum PriorityProtocol: Sendable, Hashable {
+    /// Its own.
+    case none
+    /// At least that of the most urgent thread that waits.
+    case inherit
+    /// At least the ceiling, a priority of `SCHED_FIFO` (1 to 99 on Linux). Needs the right to run
+    /// with such priorities.
+    case protect(ceiling: Int)
+  }
+
+  /// What the mutex is made with.
+  public struct Attributes: Sendable, Hashable {
+    /// What the mutex does on misuse.
+    public var kind: Kind
+    /// Whose priority the owner runs with.
+    public var priorityProtocol: PriorityProtocol
+    /// Whether the next thread gets the mutex, and is told, when the owner ends while holding it.
+    /// If not, all others wait for ever.
+    public var isRobust: Bool
+
+    /// What a mutex is made with; by default a normal one.
+    public init(
+      kind: Kind = .normal, priorityProtocol: PriorityProtocol = .none, isRobust: Bool = false
+    ) {
+      self.kind = kind
+      self.priorityProtocol = priorityProtocol
+      self.isRobust = isRobust
+    }
+  }
+
+  /// How the mutex was had.
+  public enum Acquisition: Sendable, Hashable {
+    /// From nobody, or from an owner that gave it back.
+    case acquired
+    /// From an owner that ended while holding it (robust mutexes only). What it guards may be half
+    /// changed: put it right and call ``PosixMutex/makeConsistent()`` before giving the mutex back;
+    /// otherwise it can never be taken again.
+    case ownerDied
+  }
+
+  let native: NativeMutex
+  private let isShared: Bool
+
+  /// A mutex of this process.
+  ///
+  /// - Throws: What the system refuses: EINVAL for a ceiling out of range.
+  public init(_ attributes: Attributes = Attributes()) throws(ThreadingError) {
+    let made = unsafe NativeMutex(at: nil)
+    do {
+      try made.initialize(attributes.native(isShared: false))
+    } catch {
+      made.free()
+      throw error
+    }
+    // Only now: an object that is complete is ended by its deinit, even when its init throws.
+    native = made
+    isShared = false
+  }
+
+  /// Makes a mutex for several processes in memory that they share.
+  ///
+  /// Called by one of them; the others use ``init(attachedTo:)``. The mutex stays there when this
+  /// object goes.
+  ///
+  /// - Parameters:
+  ///   - memory: At least ``memorySize`` bytes, aligned to ``memoryAlignment``, mapped for as long
+  ///     as this object lives.
+  ///   - attributes: What it is made with.
+  /// - Throws: What the system refuses: EINVAL for a ceiling out of range.
+  @unsafe
+  public init(
+    sharedAt memory: UnsafeMutableRawPointer, _ attributes: Attributes = Attributes()
+  ) throws(ThreadingError) {
+    native = unsafe NativeMutex(at: memory)
+    isShared = true
+    try native.initialize(attributes.native(isShared: true))
+  }
+
+  /// Uses a mutex that ``init(sharedAt:_:)`` has made in memory shared by processes.
+  ///
+  /// - Parameter memory: Where it is, mapped for as long as this object lives.
+  @unsafe
+  public init(attachedTo memory: UnsafeMutableRawPointer) {
+    native = unsafe NativeMutex(at: memory)
+    isShared = true
+  }
+
+  deinit {
+    guard !isShared else { return }
+    if native.destroy() == EBUSY { fatalError("PosixMutex: destroyed while held") }
+    native.free()
+  }
+
+  /// Bytes of memory that a shared mutex takes.
+  public static var memorySize: Int { NativeMutex.size }
+  /// What the address of a shared mutex must be a multiple of.
+  public static var memoryAlignment: Int { NativeMutex.alignment }
+
+  /// Takes the mutex, sleeping until it is free.
+  ///
+  /// - Returns: Whether the owner before gave it back or ended.
+  /// - Throws: EDEADLK when the calling thread holds it (error-checking), EAGAIN when it holds it
+  ///   too often (recursive), EINVAL or EPERM when its priority is above the ceiling or cannot be
+  ///   raised to it, ENOTRECOVERABLE when the state was not made consistent after an owner had
+  ///   ended.
+  @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
+  @discardableResult
+  public func lock() throws(ThreadingError) -> Acquisition {
+    try answer(native.lock(), "pthread_mutex_lock") ?? .acquired
+  }
+
+  /// Takes the mutex if it is free at this moment, or the calling thread's own (recursive).
+  ///
+  /// - Returns: How it was had, or nil if it is held.
+  /// - Throws: As ``lock()``, but for EDEADLK.
+  @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
+  public func tryLock() throws(ThreadingError) -> Acquisition? {
+    try answer(native.tryLock(), "pthread_mutex_trylock")
+  }
+
+  /// Takes the mutex, unless a moment comes first.
+  ///
+  /// - Returns: How it was had, or nil if the moment came first.
+  /// - Throws: As ``lock()``.
+  @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
+  public func lock(until deadline: MonotonicInstant) throws(ThreadingError) -> Acquisition? {
+    try answer(native.lock(until: deadline), "pthread_mutex_clocklock")
+  }
+
+  /// Takes the mutex, unless `duration` passes first.
+  ///
+  /// - Parameter duration: The longest time to wait, on the monotonic clock.
+  /// - Returns: How it was had, or nil if the time was up first.
+  /// - Throws: As ``lock()``.
+  @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
+  public func lock(for duration: Duration) throws(ThreadingError) -> Acquisition? {
+    try lock(until: .now.advanced(by: duration))
+  }
+
+  /// Gives the mutex back.
+  ///
+  /// - Precondition: The calling thread holds it. Of a normal or adaptive mutex that is not robust,
+  ///   this is not checked, and what happens otherwise is undefined.
+  /// - Throws: EPERM when the calling thread does not hold it.
+  @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
+  public func unlock() throws(ThreadingError) {
+    _ = try answer(native.unlock(), "pthread_mutex_unlock")
+  }
+
+  /// Says that what the mutex guards is in order again after ``Acquisition/ownerDied``.
+  ///
+  /// - Throws: EINVAL when the mutex is not robust or its owner has not ended.
+  public func makeConsistent() throws(ThreadingError) {
+    _ = try answer(native.makeConsistent(), "pthread_mutex_consistent")
+  }
+
+  /// The priority ceiling.
+  ///
+  /// - Returns: The ceiling, a priority of `SCHED_FIFO`.
+  /// - Throws: EINVAL when the mutex has none.
+  public func priorityCeiling() throws(ThreadingError) -> Int {
+    let (code, ceiling) = native.priorityCeiling()
+    _ = try answer(code, "pthread_mutex_getprioceiling")
+    return Int(ceiling)
+  }
+
+  /// Changes the priority ceiling; takes the mutex for that and gives it back.
+  ///
+  /// - Returns: The ceiling before.
+  /// - Throws: EINVAL when the mutex has none or the new one is out of range; and as ``lock()``.
+  @discardableResult
+  public func setPriorityCeiling(_ ceiling: Int) throws(ThreadingError) -> Int {
+    let (code, former) = native.setPriorityCeiling(CInt(clamping: ceiling))
+    _ = try answer(code, "pthread_mutex_setprioceiling")
+    return Int(former)
+  }
+
+  /// Runs `body` with the mutex held.
+  ///
+  /// - Parameter body: What to run; it is told how the mutex was had.
+  /// - Returns: What `body` returned.
+  /// - Throws: What ``lock()`` and `body` throw; ``unlock()`` is called in the latter case.
+  public func withLock<Result>(_ body: (Acquisition) throws -> Result) throws -> Result {
+    let acquisition = try answer(native.lock(), "pthread_mutex_lock") ?? .acquired
+    let result: Result
+    do {
+      result = try body(acquisition)
+    } catch {
+      _ = native.unlock()
+      throw error
+    }
+    _ = try answer(native.unlock(), "pthread_mutex_unlock")
+    return result
+  }
+
+  private func answer(_ code: CInt, _ call: String) throws(ThreadingError) -> Acquisition? {
+    let message: String
+    switch code {
+    case 0: return .acquired
+    case EOWNERDEAD: return .ownerDied
+    case EBUSY, ETIMEDOUT: return nil
+    case EDEADLK: message = "the calling thread holds the mutex already"
+    case EPERM: message = "the calling thread does not hold the mutex, or may not use its ceiling"
+    case ENOTRECOVERABLE: message = "an owner ended, and makeConsistent() was not called after that"
+    default: throw .refused(call, code)
+    }
+    throw ThreadingError(call: call, code: code, message: message)
+  }
+}
+
+extension PosixMutex.Attributes {
+  fileprivate func native(isShared: Bool) -> NativeMutex.Attributes {
+    let kind: CInt =
+      switch self.kind {
+      case .normal: CInt(PTHREAD_MUTEX_NORMAL)
+      case .recursive: CInt(PTHREAD_MUTEX_RECURSIVE)
+      case .errorChecking: CInt(PTHREAD_MUTEX_ERRORCHECK)
+      case .adaptive: CInt(PTHREAD_MUTEX_ADAPTIVE_NP)
+      }
+    let (priority, ceiling): (Int, CInt?) =
+      switch priorityProtocol {
+      case .none: (PTHREAD_PRIO_NONE, nil)
+      case .inherit: (PTHREAD_PRIO_INHERIT, nil)
+      case .protect(let ceiling): (PTHREAD_PRIO_PROTECT, CInt(clamping: ceiling))
+      }
+    return NativeMutex.Attributes(
+      kind: kind, priorityProtocol: CInt(priority), priorityCeiling: ceiling, isRobust: isRobust,
+      isShared: isShared)
+  }
+}

@@ -1,0 +1,55 @@
+internal import CThreadingPlatform
+internal import Glibc
+
+/// The calls on a `pthread_cond_t`. Each returns an errno; see the manual page of the call.
+@safe
+package struct NativeCondition: Sendable {
+  // SAFETY of @safe: the memory is only handed to the calls below.
+  private let memory: NativeMemory<pthread_cond_t>
+
+  package static var size: Int { unsafe MemoryLayout<pthread_cond_t>.stride }
+  package static var alignment: Int { unsafe MemoryLayout<pthread_cond_t>.alignment }
+
+  /// The memory of a condition: the caller's, or its own. It holds no condition until
+  /// ``initialize(isShared:)``.
+  package init(at address: UnsafeMutableRawPointer?) {
+    unsafe memory = address.map { unsafe NativeMemory(at: $0) } ?? NativeMemory()
+  }
+
+  package func initialize(isShared: Bool) throws(ThreadingError) {
+    var native = pthread_condattr_t()
+    try NativeMutex.check("pthread_condattr_init", unsafe pthread_condattr_init(&native))
+    defer { _ = unsafe pthread_condattr_destroy(&native) }
+    if isShared {
+      try NativeMutex.check(
+        "pthread_condattr_setpshared",
+        unsafe pthread_condattr_setpshared(&native, CInt(PTHREAD_PROCESS_SHARED)))
+    }
+    try NativeMutex.check("pthread_cond_init", unsafe pthread_cond_init(memory.pointer, &native))
+  }
+
+  /// Ends the condition; waits for threads that have been woken and are leaving.
+  package func destroy() { _ = unsafe pthread_cond_destroy(memory.pointer) }
+
+  /// Gives memory of its own back.
+  package func free() { unsafe memory.free() }
+
+  package func signal() -> CInt { unsafe pthread_cond_signal(memory.pointer) }
+  package func broadcast() -> CInt { unsafe pthread_cond_broadcast(memory.pointer) }
+
+  package func wait(_ mutex: NativeMutex, until deadline: MonotonicInstant) -> CInt {
+    unsafe deadline.wait {
+      unsafe ctp_condition_wait_until(
+        memory.pointer, mutex.memory.pointer, CLOCK_MONOTONIC, $0)
+    } endless: {
+      unsafe pthread_cond_wait(memory.pointer, mutex.memory.pointer)
+    }
+  }
+
+  /// The moment is on the realtime clock: it comes earlier or later when the date is set.
+  package func wait(_ mutex: NativeMutex, untilRealtime nanoseconds: Int64) -> CInt {
+    var limit = MonotonicInstant(nanoseconds: nanoseconds).timespec
+    return unsafe ctp_condition_wait_until(
+      memory.pointer, mutex.memory.pointer, CLOCK_REALTIME, &limit)
+  }
+}

@@ -1,0 +1,43 @@
+import TestSupport
+import Testing
+import ThreadingLocks
+
+@Suite("PosixSpinLock")
+struct PosixSpinLockTests {
+  @Test("excludes", .timeLimit(.minutes(1)))
+  func excludes() throws {
+    let lock = try PosixSpinLock()
+    let count = Unguarded(0)
+    try concurrently(2) { _ in
+      for _ in 0..<10_000 { lock.withLock { count.value += 1 } }
+    }
+    #expect(count.value == 20_000)
+    lock.lock()
+    #expect(!lock.tryLock())
+    lock.unlock()
+    #expect(lock.tryLock())
+    lock.unlock()
+  }
+
+  @Test("a lock in shared memory is one, however many objects look at it")
+  func shared() throws {
+    let memory = SharedMemory(
+      byteCount: PosixSpinLock.memorySize, alignment: PosixSpinLock.memoryAlignment)
+    let first = try unsafe PosixSpinLock(sharedAt: memory.address)
+    let second = unsafe PosixSpinLock(attachedTo: memory.address)
+    first.lock()
+    #expect(!second.tryLock())
+    first.unlock()
+    #expect(second.tryLock())
+    second.unlock()
+  }
+
+  @Test("destroying a held lock stops the program")
+  func destroyedWhileHeld() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      func hold() throws { try PosixSpinLock().lock() }
+      try hold()
+    }
+    #expect(message(of: result).contains("PosixSpinLock: destroyed while held"))
+  }
+}
