@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 int ctp_futex_wait(
@@ -126,4 +127,23 @@ int ctp_epoll_wait(
 
 int ctp_allowed_processors(void *mask, size_t size) {
   return sched_getaffinity(0, size, mask) == 0 ? CPU_COUNT_S(size, (cpu_set_t *)mask) : -errno;
+}
+
+int ctp_pidfd_open(pid_t process) {
+  long descriptor = syscall(SYS_pidfd_open, process, 0);
+  return descriptor >= 0 ? (int)descriptor : -errno;
+}
+
+int ctp_wait_pidfd(int pidfd, bool reaps, int *code, int *status) {
+  siginfo_t info;
+  memset(&info, 0, sizeof info);
+  int result;
+  do {
+    // 3: P_PIDFD, which older C libraries do not name.
+    result = waitid((idtype_t)3, pidfd, &info, WEXITED | WNOHANG | (reaps ? 0 : WNOWAIT));
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) return errno;
+  *code = info.si_code;
+  *status = info.si_status;
+  return 0;
 }

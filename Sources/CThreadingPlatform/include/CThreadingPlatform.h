@@ -166,6 +166,17 @@ static inline uint64_t ctp_epoll_event_token(const struct epoll_event *event) {
   return event->data.u64;
 }
 
+// MARK: Processes
+
+/// A descriptor, close-on-exec, that becomes readable when the process ends. Returns the descriptor
+/// or a negative errno.
+int ctp_pidfd_open(pid_t process);
+
+/// How a child, given by its pidfd, has ended: `code` is one of CLD_EXITED, CLD_KILLED and
+/// CLD_DUMPED, `status` the exit code or the signal; both 0 while it runs. With `reaps`, the ended
+/// child is gone afterwards. Returns an errno.
+int ctp_wait_pidfd(int pidfd, bool reaps, int *code, int *status);
+
 // MARK: Signals
 
 /// Installs `ctp_signal_forward` as the handler of `number`, keeping the former action in

@@ -18,6 +18,8 @@ extension ThreadingError {
     case noThread
     /// EEXIST: it is there already.
     case exists
+    /// EMSGSIZE: a message or line is longer than allowed.
+    case tooLong
     /// EBUSY: the object is in use elsewhere.
     case inUse
     /// ECANCELED: the work was broken off, or cancelled before it began.
@@ -29,6 +31,7 @@ extension ThreadingError {
       case .deadlock: EDEADLK
       case .noThread: ESRCH
       case .exists: EEXIST
+      case .tooLong: EMSGSIZE
       case .inUse: EBUSY
       case .brokenOff: ECANCELED
       }

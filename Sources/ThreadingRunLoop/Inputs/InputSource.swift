@@ -95,6 +95,9 @@ public class InputSource: @unchecked Sendable {
 enum SourceJob {
   case descriptor(DescriptorSource.Handler, DescriptorSource, DescriptorSource.Events)
   case signal(SignalSource.Handler, SignalSource, SignalSubscription)
+  case process(ProcessSource.Handler, ProcessSource)
+  case line(LineSource.Handler, LineSource, LineSource.Event)
+  case lines(LineSource)
   case mainQueue
   case signalled(any SignalledSource)
 
@@ -106,6 +109,9 @@ enum SourceJob {
     case .signal(let handler, let source, let subscription):
       let count = subscription.takeCount()
       if count > 0 { handler(source, count) }
+    case .process(let handler, let source): source.serve(handler)
+    case .line(let handler, let source, let event): handler(source, event)
+    case .lines(let source): source.serveReadable()
     case .mainQueue: MainDispatchQueue.drain()
     case .signalled(let source): source.serve()
     }

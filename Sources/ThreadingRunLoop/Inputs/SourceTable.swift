@@ -139,10 +139,11 @@ struct SourceTable {
       let handler = remove(source)
       return job.map { ($0, handler) }
     }
-    guard let registration = source.registration else {
+    if event.events.contains(.signalled) {
       source.isSignalled = false
       return source.job(for: event.events).map { ($0, nil) }
     }
+    guard let registration = source.registration else { return nil }
     if registration.trigger == .level, !mute(index, registration, event.events, wait) {
       return nil
     }
@@ -271,10 +272,9 @@ struct SourceTable {
   }
 
   private mutating func registerAgain(_ index: Int) {
-    guard let registration = slots[index].source?.registration else {
-      if slots[index].source?.isSignalled == true { noteSignalled(index) }
-      return
-    }
+    guard let source = slots[index].source else { return }
+    if source.isSignalled { noteSignalled(index) }
+    guard let registration = source.registration else { return }
     do {
       try register(registration, index)
     } catch {

@@ -52,6 +52,36 @@ final class LoopItems: Sendable {
     return wasToFire
   }
 
+  /// The count of ended firings that stands until the one in progress is over; nil if there is none,
+  /// or it is one that the calling thread is in.
+  func firingToWaitFor(_ timer: ThreadTimer) -> UInt32? {
+    state.withLock { state in
+      guard timer.isInCall, state.loop?.isCurrent != true else { return nil }
+      timer.hasWaiter = true
+      // relaxed: it changes with the lock held.
+      return timer.endedFirings.load(ordering: .relaxed)
+    }
+  }
+
+  /// Sets a timer of these items to another moment, and interval unless nil.
+  func reschedule(_ timer: ThreadTimer, at moment: MonotonicInstant, interval: Int64?) -> Bool {
+    changeTimer { $0.reschedule(timer, at: moment, interval: interval) }
+  }
+
+  func pause(_ timer: ThreadTimer) -> Bool { state.withLock { $0.timers.pause(timer) } }
+
+  func resume(_ timer: ThreadTimer) -> Bool { changeTimer { $0.resume(timer) } }
+
+  /// Changes when a timer fires, and tells the loop if it has to look at its deadline anew.
+  private func changeTimer(_ change: (inout TimerTable) -> Bool?) -> Bool {
+    let (isThere, loop) = state.withLock { state in
+      let isFirst = change(&state.timers)
+      return (isFirst != nil, isFirst == true ? state.loop : nil)
+    }
+    loop?.notifyFromOutside()
+    return isThere
+  }
+
   /// Adds a source.
   ///
   /// - Returns: the loop, which has to be told.
@@ -132,10 +162,12 @@ final class LoopItems: Sendable {
     else { return false }
     var previous: ThreadTimer.Firing?
     while true {
-      let due = state.withLock { state in
-        if let previous { state.timers.end(previous) }
-        return state.timers.popDue(look, in: modes)
+      let (due, done) = state.withLock { state in
+        let done = previous.flatMap { state.timers.end($0) }
+        return (state.timers.popDue(look, in: modes), done)
       }
+      // The closure of a timer that is done goes here, with the lock free.
+      _ = done
       guard let (firing, body) = due else { return previous != nil }
       Self.call(body, firing)
       previous = firing
@@ -160,7 +192,7 @@ struct LoopItemsState {
 
   /// Whether there is anything to wait for in the given modes.
   func hasItems(in modes: UInt64) -> Bool {
-    timers.earliest(in: modes) != nil || sources.hasSources(in: modes)
+    timers.hasTimers(in: modes) || sources.hasSources(in: modes)
       || idle.hasBlocks(in: modes)
   }
 

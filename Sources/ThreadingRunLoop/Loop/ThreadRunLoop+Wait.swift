@@ -6,7 +6,8 @@ extension ThreadRunLoop {
   /// What the loop would sleep for.
   struct WaitPlan {
     var timer: MonotonicInstant?
-    var hasSources: Bool
+    /// Whether there is anything that could come: a source, or a timer that is paused.
+    var hasItems: Bool
     /// Whether a source is to be served without the poller's having reported it.
     var hasReadySources: Bool
     var hasIdleBlocks: Bool
@@ -38,7 +39,7 @@ extension ThreadRunLoop {
   private func waitPlan(_ modes: UInt64) -> WaitPlan {
     items.withLock { state in
       WaitPlan(
-        timer: state.timers.earliest(in: modes), hasSources: state.sources.hasSources(in: modes),
+        timer: state.timers.earliest(in: modes), hasItems: state.hasItems(in: modes),
         hasReadySources: state.sources.hasReadySources,
         hasIdleBlocks: state.idle.hasBlocks(in: modes),
         poller: state.sources.registeredCount > 0 ? state.sources.poller : nil)
@@ -52,7 +53,7 @@ extension ThreadRunLoop {
 
   /// Whether there is anything to wait for. If not, the pass decides that the run is finished.
   private func hasReason(_ plan: WaitPlan, _ frame: Frame, _ modes: UInt64) -> Bool {
-    plan.timer != nil || plan.hasSources || frame.flag != nil
+    plan.hasItems || frame.flag != nil
   }
 
   func pollsMainQueue(in modes: UInt64) -> Bool {

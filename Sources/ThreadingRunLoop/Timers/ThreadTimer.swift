@@ -1,3 +1,4 @@
+internal import Synchronization
 public import ThreadingPlatform
 
 /// Calls a closure on a loop's thread at a moment, once or again and again.
@@ -12,7 +13,7 @@ public import ThreadingPlatform
 ///
 /// A timer never fires early. A repeating one keeps to its grid of moments (first + n x interval)
 /// however long its closure takes, so it does not drift; moments that have passed meanwhile are
-/// skipped, and the next call is told how many.
+/// skipped, and the next call is told how many, unless another ``MissedPolicy`` is chosen.
 ///
 /// A timer belongs to the one loop that it was added to. The loop holds it until it is done:
 /// fired (one-shot), cancelled, or the loop's thread has ended. Its closure is released then, even
@@ -33,8 +34,27 @@ public final class ThreadTimer: @unchecked Sendable {
   /// What a timer calls.
   public typealias Body = @Sendable (Firing) -> Void
 
+  /// What a repeating timer does about moments of its grid that passed while its closure, or
+  /// something else, kept the loop busy.
+  public enum MissedPolicy: Hashable, Sendable {
+    /// They are skipped; the next call is told how many.
+    case skip
+    /// They are made up for, one call in each pass of the loop, until the grid is caught up with.
+    case burst
+    /// The grid begins anew: the next firing is one interval after the closure's return.
+    case delay
+  }
+
   /// The time between two firings; nil for a timer that fires once.
-  public let interval: Duration?
+  public var interval: Duration? {
+    // On no loop it cannot have been changed.
+    let nanoseconds =
+      owner.items?.withLock { _ in intervalNanoseconds } ?? initialIntervalNanoseconds
+    return nanoseconds < 0 ? nil : .nanoseconds(nanoseconds)
+  }
+
+  /// What is done about missed moments.
+  public let missedPolicy: MissedPolicy
 
   /// How much later than scheduled the timer may fire, so that several can share a wake-up.
   public let tolerance: Duration
@@ -74,42 +94,49 @@ public final class ThreadTimer: @unchecked Sendable {
   ///     then never sleeps but serves all else as well.
   ///   - first: The first firing; one interval from now if nil.
   ///   - tolerance: How much later each firing may come, from zero up. It does not add up.
+  ///   - missed: What is done about moments that passed while the loop was busy.
   ///   - body: Called on the thread of the loop that the timer is added to.
   /// - Throws: EINVAL for a negative interval or tolerance.
   public convenience init(
     every interval: Duration, startingAt first: MonotonicInstant? = nil,
-    tolerance: Duration = .zero, _ body: @escaping Body
+    tolerance: Duration = .zero, missed: MissedPolicy = .skip, _ body: @escaping Body
   ) throws(ThreadingError) {
     try self.init(
       first: first ?? .now.advanced(by: interval), interval: interval, tolerance: tolerance,
-      body: body)
+      missed: missed, body: body)
   }
 
   private init(
-    first: MonotonicInstant, interval: Duration?, tolerance: Duration, body: @escaping Body
+    first: MonotonicInstant, interval: Duration?, tolerance: Duration,
+    missed: MissedPolicy = .skip, body: @escaping Body
   ) throws(ThreadingError) {
-    if let interval, interval < .zero {
-      throw .refused(
-        by: "ThreadTimer.interval", code: .invalid,
-        "an interval of \(interval) is negative; it must be zero or more")
-    }
+    if let interval { try Self.check(interval) }
     guard tolerance >= .zero else {
       throw .refused(
         by: "ThreadTimer.tolerance", code: .invalid,
         "a tolerance of \(tolerance) is negative; it must be zero or more")
     }
-    self.interval = interval
     self.tolerance = tolerance
-    intervalNanoseconds = interval?.saturatedNanoseconds ?? -1
+    missedPolicy = missed
+    initialIntervalNanoseconds = interval?.saturatedNanoseconds ?? -1
+    intervalNanoseconds = initialIntervalNanoseconds
     toleranceNanoseconds = tolerance.saturatedNanoseconds
     self.scheduled = first
     self.body = body
   }
 
+  private static func check(_ interval: Duration) throws(ThreadingError) {
+    guard interval >= .zero else {
+      throw .refused(
+        by: "ThreadTimer.interval", code: .invalid,
+        "an interval of \(interval) is negative; it must be zero or more")
+    }
+  }
+
   /// Whether the timer will still fire: it is on a loop, and neither done nor cancelled.
   public var isScheduled: Bool {
     guard let items = owner.items else { return false }
-    return items.withLock { _ in phase == .scheduled || (phase == .firing && repeats) }
+    return items.withLock { _ in phase == .scheduled || (phase == .firing && willFireAgain) }
   }
 
   /// Keeps the timer from firing again, and releases its closure.
@@ -130,6 +157,66 @@ public final class ThreadTimer: @unchecked Sendable {
     }
   }
 
+  /// Cancels, and waits until a firing that has begun is over: afterwards the closure is not being
+  /// called.
+  ///
+  /// On the loop's own thread, which would wait for itself, it does not wait.
+  ///
+  /// - Returns: As ``cancel()``.
+  @available(*, noasync, message: "cancelAndWait blocks the calling thread")
+  @discardableResult
+  public func cancelAndWait() -> Bool {
+    let wasToFire = cancel()
+    guard let items = owner.items, let seen = items.firingToWaitFor(self) else { return wasToFire }
+    // acquiring: pairs with the release in noteEnd(), for what the closure wrote.
+    while endedFirings.load(ordering: .acquiring) == seen {
+      _ = Futex.wait(endedFirings, while: seen)
+    }
+    return wasToFire
+  }
+
+  /// Sets the next firing to another moment; a repeating timer goes on from there. In the closure
+  /// it makes a timer that fires once fire again.
+  ///
+  /// - Returns: Whether the timer is on a loop and was not done: if not, nothing has changed.
+  /// - Complexity: O(log n) in the timers of the loop.
+  @discardableResult
+  public func reschedule(at moment: MonotonicInstant) -> Bool {
+    owner.items?.reschedule(self, at: moment, interval: nil) ?? false
+  }
+
+  /// Gives the timer another interval, and makes it a repeating one if it was not.
+  ///
+  /// - Parameters:
+  ///   - interval: The time between two firings, from zero up.
+  ///   - first: The next firing; one interval from now if nil.
+  /// - Returns: Whether the timer is on a loop and was not done: if not, nothing has changed.
+  /// - Throws: EINVAL for a negative interval.
+  /// - Complexity: O(log n) in the timers of the loop.
+  @discardableResult
+  public func reschedule(
+    every interval: Duration, startingAt first: MonotonicInstant? = nil
+  ) throws(ThreadingError) -> Bool {
+    try Self.check(interval)
+    return owner.items?.reschedule(
+      self, at: first ?? .now.advanced(by: interval), interval: interval.saturatedNanoseconds)
+      ?? false
+  }
+
+  /// Keeps the timer from firing until ``resume()``. It still is something to wait for.
+  ///
+  /// Its moments go on: what passed meanwhile is, after the pause, as if the loop had been busy.
+  ///
+  /// - Returns: Whether the timer is on a loop and was not done.
+  @discardableResult
+  public func pause() -> Bool { owner.items?.pause(self) ?? false }
+
+  /// Ends a pause.
+  ///
+  /// - Returns: Whether the timer is on a loop and was not done.
+  @discardableResult
+  public func resume() -> Bool { owner.items?.resume(self) ?? false }
+
   // MARK: - For the loop
 
   /// Where the timer stands.
@@ -140,8 +227,10 @@ public final class ThreadTimer: @unchecked Sendable {
   }
 
   let owner = ItemOwner()
-  let intervalNanoseconds: Int64
   let toleranceNanoseconds: Int64
+  private let initialIntervalNanoseconds: Int64
+  /// Counts the calls of the closure that are over, for those who wait for that.
+  let endedFirings = Atomic<UInt32>(0)
 
   // SAFETY of @unchecked: the variables below are guarded by the lock of the owner's items. Before
   // there is an owner, `scheduled` and `body` are only touched by init, and by the one call that
@@ -154,5 +243,26 @@ public final class ThreadTimer: @unchecked Sendable {
   var heapNumber = 0
   var heapIndex = -1
 
+  /// The interval; negative for a timer that fires once.
+  var intervalNanoseconds: Int64
+  var isPaused = false
+  /// Whether the timer was set to another moment during the call of its closure.
+  var isRescheduled = false
+  /// Whether somebody waits for the call of the closure to end.
+  var hasWaiter = false
+  var isInCall = false
+
   var repeats: Bool { intervalNanoseconds >= 0 }
+  var willFireAgain: Bool { repeats || isRescheduled }
+
+  /// The call of the closure is over. With the lock held.
+  func noteEnd() {
+    isInCall = false
+    // releasing: pairs with the acquire in cancelAndWait().
+    endedFirings.wrappingAdd(1, ordering: .releasing)
+    if hasWaiter {
+      hasWaiter = false
+      Futex.wakeAll(endedFirings)
+    }
+  }
 }

@@ -3,7 +3,15 @@ internal import ThreadingPlatform
 /// The timers of one loop. Guarded by the lock of its items, as are the variables of the timers.
 struct TimerTable {
   /// A heap for each set of modes that timers were added for: few, and mostly one.
-  private var heaps: [(modes: UInt64, timers: TimerHeap)] = []
+  private var heaps: [Heap] = []
+
+  private struct Heap {
+    let modes: UInt64
+    var timers = TimerHeap()
+    /// Those that are paused; none of them is in the heap.
+    var paused: [ObjectIdentifier: ThreadTimer] = [:]
+  }
+
   /// The number of the next timer to be scheduled.
   private var nextSequence: UInt64 = 0
   /// When timers were last looked at. What is scheduled for a moment before that comes after what
@@ -22,10 +30,58 @@ struct TimerTable {
   ///
   /// - Returns: whether it would have fired, and its closure for release.
   mutating func cancel(_ timer: ThreadTimer) -> (wasToFire: Bool, body: ThreadTimer.Body?) {
-    let before = timer.phase
+    let wasToFire = timer.phase == .scheduled || (timer.phase == .firing && timer.willFireAgain)
     if timer.heapIndex >= 0 { heaps[timer.heapNumber].timers.remove(at: timer.heapIndex) }
-    let wasToFire = before == .scheduled || (before == .firing && timer.repeats)
-    return (wasToFire, Self.finish(timer))
+    if timer.isPaused { setPaused(timer, false) }
+    return (wasToFire, finish(timer))
+  }
+
+  /// Sets a timer to another moment, and interval unless nil.
+  ///
+  /// - Returns: nil if it is done; else whether it is now the first of its modes.
+  mutating func reschedule(
+    _ timer: ThreadTimer, at moment: MonotonicInstant, interval: Int64?
+  ) -> Bool? {
+    guard timer.phase != .finished else { return nil }
+    if let interval { timer.intervalNanoseconds = interval }
+    timer.scheduled = moment
+    if timer.phase == .firing {
+      timer.isRescheduled = true
+      return false
+    }
+    if timer.heapIndex >= 0 { heaps[timer.heapNumber].timers.remove(at: timer.heapIndex) }
+    return schedule(timer)
+  }
+
+  /// Pauses a timer.
+  ///
+  /// - Returns: false if it is done.
+  mutating func pause(_ timer: ThreadTimer) -> Bool {
+    guard timer.phase != .finished else { return false }
+    if timer.isPaused { return true }
+    setPaused(timer, true)
+    if timer.heapIndex >= 0 { heaps[timer.heapNumber].timers.remove(at: timer.heapIndex) }
+    return true
+  }
+
+  /// Ends the pause of a timer.
+  ///
+  /// - Returns: nil if it is done; else whether it is now the first of its modes.
+  mutating func resume(_ timer: ThreadTimer) -> Bool? {
+    guard timer.phase != .finished else { return nil }
+    guard timer.isPaused else { return false }
+    setPaused(timer, false)
+    return timer.phase == .scheduled ? schedule(timer) : false
+  }
+
+  private mutating func setPaused(_ timer: ThreadTimer, _ isPaused: Bool) {
+    timer.isPaused = isPaused
+    heaps[timer.heapNumber].paused[ObjectIdentifier(timer)] = isPaused ? timer : nil
+  }
+
+  /// Whether there is any timer of the given modes, paused or not.
+  func hasTimers(in modes: UInt64) -> Bool {
+    heaps.contains { $0.modes & modes != 0 && (!$0.paused.isEmpty || !$0.timers.isEmpty) }
   }
 
   /// Ends all timers.
@@ -35,7 +91,10 @@ struct TimerTable {
     var bodies: [ThreadTimer.Body] = []
     for index in heaps.indices {
       while !heaps[index].timers.isEmpty {
-        if let body = Self.finish(heaps[index].timers.popFirst()) { bodies.append(body) }
+        if let body = finish(heaps[index].timers.popFirst()) { bodies.append(body) }
+      }
+      for timer in heaps[index].paused.values {
+        if let body = finish(timer) { bodies.append(body) }
       }
     }
     heaps = []
@@ -68,28 +127,33 @@ struct TimerTable {
     else { return nil }
     let timer = heaps[first.number].timers.popFirst()
     timer.phase = .firing
-    let body = timer.body
-    if !timer.repeats { timer.body = nil }
-    return (Self.firing(timer, at: look.now), body)
+    timer.isInCall = true
+    return (Self.firing(timer, at: look.now), timer.body)
   }
 
   /// The closure has been called: the timer is done, or scheduled anew.
-  mutating func end(_ firing: ThreadTimer.Firing) {
+  ///
+  /// - Returns: the closure of a timer that is done, for release without the lock.
+  mutating func end(_ firing: ThreadTimer.Firing) -> ThreadTimer.Body? {
     let timer = firing.timer
-    guard timer.phase == .firing else { return }
-    guard timer.repeats else {
-      timer.phase = .finished
-      return
+    timer.noteEnd()
+    guard timer.phase == .firing else { return nil }
+    if timer.isRescheduled {
+      timer.isRescheduled = false
+    } else if timer.repeats {
+      timer.scheduled = next(after: firing)
+    } else {
+      return finish(timer)
     }
-    timer.scheduled = next(after: firing)
     _ = schedule(timer)
+    return nil
   }
 
   private static func firing(
     _ timer: ThreadTimer, at now: MonotonicInstant
   ) -> ThreadTimer.Firing {
     var missed = 0
-    if timer.intervalNanoseconds > 0, timer.scheduled < now {
+    if timer.missedPolicy == .skip, timer.intervalNanoseconds > 0, timer.scheduled < now {
       let (late, overflow) = now.nanoseconds.subtractingReportingOverflow(
         timer.scheduled.nanoseconds)
       missed = Int((overflow ? .max : late) / timer.intervalNanoseconds)
@@ -101,6 +165,7 @@ struct TimerTable {
   private func next(after firing: ThreadTimer.Firing) -> MonotonicInstant {
     let interval = firing.timer.intervalNanoseconds
     guard interval > 0 else { return lastLook }
+    if firing.timer.missedPolicy == .delay { return .now.advanced(by: .nanoseconds(interval)) }
     let (ahead, first) = Int64(firing.missed).addingReportingOverflow(1)
     let (distance, second) = ahead.multipliedReportingOverflow(by: interval)
     let (next, third) = firing.scheduled.nanoseconds.addingReportingOverflow(distance)
@@ -114,6 +179,7 @@ struct TimerTable {
   /// - Returns: whether it is the first there.
   private mutating func schedule(_ timer: ThreadTimer) -> Bool {
     timer.phase = .scheduled
+    if timer.isPaused { return false }
     let moment = Self.fireMoment(
       timer.scheduled.nanoseconds, tolerance: timer.toleranceNanoseconds)
     let sequence = nextSequence
@@ -133,7 +199,7 @@ struct TimerTable {
     return (latest >> Int64(shift)) << Int64(shift)
   }
 
-  private static func finish(_ timer: ThreadTimer) -> ThreadTimer.Body? {
+  private mutating func finish(_ timer: ThreadTimer) -> ThreadTimer.Body? {
     timer.phase = .finished
     let body = timer.body
     timer.body = nil
@@ -142,7 +208,7 @@ struct TimerTable {
 
   private mutating func heapNumber(_ modes: UInt64) -> Int {
     if let known = heaps.firstIndex(where: { $0.modes == modes }) { return known }
-    heaps.append((modes, TimerHeap()))
+    heaps.append(Heap(modes: modes))
     return heaps.count - 1
   }
 
