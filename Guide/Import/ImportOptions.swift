@@ -3,7 +3,7 @@ struct ImportOptions: Equatable {
   static let syntax: [ArgumentReader.OptionSyntax] = [
     .init(
       name: "--database", value: "FILE",
-      meaning: "the SQLite database (default: NAME-OF-FEED.sqlite in this folder)"),
+      meaning: "the SQLite database (default: NAME-OF-FEED.sqlite, in the current folder)"),
     .init(
       name: "--strict", value: nil,
       meaning: "end at the first problem and undo everything"),

@@ -35,6 +35,16 @@ struct ChapterTextTests {
     }
   }
 
+  @Test("the text of an import names every option and exit status")
+  func options() throws {
+    let file = Self.package.appending(path: Chapter.importing.textPath)
+    let text = try String(contentsOf: file, encoding: .utf8)
+    for status in ExitStatus.allCases { #expect(text.contains("\n| \(status.rawValue) | ")) }
+    for option in ImportOptions.syntax where option.name != "--help" {
+      #expect(text.contains("\n| `\(option.name)"))
+    }
+  }
+
   /// The lines of all source files below a folder, a list for each file.
   private func sources(in folder: URL) throws -> [[String]] {
     let names = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String }
