@@ -122,6 +122,18 @@ struct FeedImporterTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["test.sqlite"])
   }
 
+  @Test("whoever closes the last connection has nothing to copy", arguments: [Int.max, 1_000])
+  func emptyLog(records: Int) throws {
+    let feed = folder.path + "/generated"
+    try FeedGenerator.write(stopTimes: 600, to: feed)
+    _ = run(try #require(SampleFeed.path))
+    let other = try ImportedDatabase(folder.database)
+    #expect(try other.integer("SELECT count(*) FROM routes") == 3)
+    #expect(run(feed, cancelAfter: records).summary.rowsChanged > 500)
+    let log = try FileManager.default.attributesOfItem(atPath: folder.database + "-wal")
+    #expect(log[.size] as? Int == 0)
+  }
+
   // MARK: Batches
 
   @Test("batches hold 250 records, and the log says what the rows say")
