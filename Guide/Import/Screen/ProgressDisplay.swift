@@ -2,6 +2,9 @@
 struct ProgressDisplay {
   private static let barWidth = 30
 
+  /// A bar that is shorter than this says little.
+  private static let shortestBar = 5
+
   /// A line is printed each time that so many more percent are done.
   private static let lineStep = 10
 
@@ -57,11 +60,22 @@ struct ProgressDisplay {
     barIsShown = false
   }
 
+  /// Draws the bar over the last one. While the terminal takes nothing it is left out: the next one
+  /// says more, and the run loop has better things to do than to wait.
   private mutating func drawBar() {
-    let done = percent * Self.barWidth / 100
-    let bar =
-      String(repeating: "#", count: done) + String(repeating: ".", count: Self.barWidth - done)
-    console.print("\r[\(bar)] \(percent)% \(file)\u{1B}[K")
+    guard console.isReady() else { return }
+    console.print("\r\(bar(within: console.columns() - 1))\u{1B}[K")
     barIsShown = true
+  }
+
+  /// The bar, cut to a width. A line that is broken by the terminal could not be drawn over.
+  private func bar(within width: Int) -> String {
+    var text = " \(percent)%"
+    if width >= Self.shortestBar + 2 + text.count + 1 + file.count { text += " \(file)" }
+    let length = min(Self.barWidth, width - 2 - text.count)
+    if length < Self.shortestBar { return String(text.dropFirst().prefix(max(0, width))) }
+    let done = percent * length / 100
+    let bar = String(repeating: "#", count: done) + String(repeating: ".", count: length - done)
+    return "[\(bar)]\(text)"
   }
 }
