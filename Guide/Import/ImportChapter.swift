@@ -50,8 +50,8 @@ struct ImportChapter {
     case .file(let error): console.fail(error)
     case .database(let error), .view(let error): console.fail(error)
     }
-    // Of an import that failed before it read anything there is nothing to report.
-    if failure == nil || failure == .cancelled || result.summary.rowsRead > 0 {
+    // Of an import that failed before it began a file there is nothing to report.
+    if failure == nil || failure == .cancelled || !result.summary.tables.isEmpty {
       let report = ImportReport(plan: plan, result: result, peakMemory: PeakMemory.bytes)
       console.print("\n" + report.lines.joined(separator: "\n") + "\n")
     }

@@ -94,6 +94,43 @@ struct ImportSessionTests {
     #expect(report.lines.contains { $0.contains("(no such trip)") })
   }
 
+  @Test("the view keeps so many routes apart and no more, and counts the rest")
+  func manyRoutes() throws {
+    let count = RouteBoard.places + 10
+    let routes = (0..<count).map { "R\($0),\($0),,3\n" }.joined()
+    let trips = (0..<count).map { "R\($0),S,T\($0)\n" }.joined()
+    let feed = try folder.feed([
+      "routes": Folder.headers["routes"]! + "\n" + routes,
+      "trips": Folder.headers["trips"]! + "\n" + trips,
+    ])
+    let plan = ImportPlan(feed: feed, database: folder.database)
+    let result = try session(plan).result
+    #expect(result.board.routes.count == RouteBoard.places)
+    #expect(result.board.otherRoutes == 10)
+    #expect(result.board.others.newTrips == 10)
+    #expect(result.board.newRows == ["routes": count, "trips": count])
+    let lines = ImportReport(plan: plan, result: result, peakMemory: nil).lines
+    #expect(lines.contains("  and 5,005 more routes"))
+    let rest = try #require(lines.first { $0.hasPrefix("  routes beyond those ") })
+    #expect(rest.contains(" 10 new trips"))
+  }
+
+  @Test("a report fits into 80 columns, also of an import that was undone")
+  func reportWidth() throws {
+    let feed = folder.path + "/feed"
+    try FeedGenerator.write(stopTimes: 1_000, to: feed)
+    let file = try FileHandle(forWritingTo: URL(filePath: feed + "/stop_times.txt"))
+    try file.seekToEnd()
+    try file.write(contentsOf: Data("bad\n".utf8))
+    for isStrict in [false, true] {
+      let plan = ImportPlan(feed: feed, database: folder.database, isStrict: isStrict)
+      let result = try session(plan).result
+      let report = ImportReport(plan: plan, result: result, peakMemory: 20_000_000)
+      // The first line names the feed and the database.
+      for line in report.lines.dropFirst() { #expect(line.count <= 80, "\(line)") }
+    }
+  }
+
   @Test("progress is lines of whole tens where the output is no terminal")
   func lines() throws {
     let feed = folder.path + "/feed"

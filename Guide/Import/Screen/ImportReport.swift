@@ -21,6 +21,8 @@ struct ImportReport {
 
   private var outcome: String {
     switch summary.failure {
+    case nil where summary.lacksRequiredTable:
+      "imported \(plan.feedName) into \(plan.database) in part: a required file cannot be used"
     case nil:
       "imported \(plan.feedName) into \(plan.database)"
     case .cancelled where plan.isStrict:
@@ -48,11 +50,12 @@ struct ImportReport {
     ]
     if undone { columns.append(("rolled back", \.rolledBack)) }
     let names = ["table"] + summary.tables.map(\.table)
-    var lines = names.map { Figures.padded($0, to: 15) }
+    var lines = names.map { Figures.padded($0, to: 14) }
     for (title, count) in columns {
       let cells = [title] + summary.tables.map { Figures.grouped(count($0)) }
+      let width = max(10, cells.map(\.count).max()! + 2)
       for (line, cell) in cells.enumerated() {
-        lines[line] += Figures.padded(cell, to: 12, right: true)
+        lines[line] += Figures.padded(cell, to: width, right: true)
       }
     }
     let blank = summary.tables.reduce(0) { $0 + $1.blankLines }
@@ -86,20 +89,24 @@ struct ImportReport {
     }
     var lines = ["the main thread's view, read by id while the import ran:"]
     for (id, route) in busiest.prefix(Self.shownRoutes) {
-      let name = id.isEmpty ? "(no such trip)" : route.name
-      var line = "  " + Figures.padded(Printable.plain(name, width: 28), to: 28)
-      line += "  \(Figures.grouped(route.newTrips)) new trips, "
-      line += "\(Figures.grouped(route.newStopTimes)) new stop times"
-      if let first = route.firstDeparture, let last = route.lastDeparture {
-        line += ", \(Figures.clock(first)) to \(Figures.clock(last))"
-      }
-      if route.changedRows > 0 { line += ", \(Figures.grouped(route.changedRows)) changed rows" }
-      lines.append(line)
+      lines.append(line(id.isEmpty ? "(no such trip)" : route.name, route))
     }
-    if board.count > Self.shownRoutes {
-      lines.append("  and \(Figures.grouped(board.count - Self.shownRoutes)) more routes")
-    }
+    let more = board.count - Self.shownRoutes + result.board.otherRoutes
+    if more > 0 { lines.append("  and \(Figures.grouped(more)) more routes") }
+    let others = result.board.others
+    if others != RouteBoard.Route() { lines.append(line("routes beyond those", others)) }
     return lines
+  }
+
+  private func line(_ name: String, _ route: RouteBoard.Route) -> String {
+    var line = "  " + Figures.padded(Printable.plain(name, width: 28), to: 28)
+    line += "  \(Figures.grouped(route.newTrips)) new trips, "
+    line += "\(Figures.grouped(route.newStopTimes)) new stop times"
+    if let first = route.firstDeparture, let last = route.lastDeparture {
+      line += ", \(Figures.clock(first)) to \(Figures.clock(last))"
+    }
+    if route.changedRows > 0 { line += ", \(Figures.grouped(route.changedRows)) changed rows" }
+    return line
   }
 
   // MARK: The figures
@@ -110,14 +117,14 @@ struct ImportReport {
     let memory = peakMemory.map { Figures.tenths(Double($0) / 1_048_576) + " MiB" } ?? "unknown"
     let heartbeat = result.heartbeat
     let own = heartbeat.longestOwnDelay.map {
-      "; for \(Figures.milliseconds($0)) without waiting for a processor"
+      ["                    for \(Figures.milliseconds($0)) without waiting for a processor"]
     }
     return [
       "records a second:   \(Figures.grouped(rate)) "
         + "(\(Figures.grouped(summary.rowsRead)) in \(Figures.milliseconds(result.duration)))",
       "peak memory:        \(memory)",
       "main loop:          unresponsive for \(Figures.milliseconds(heartbeat.longestDelay)) at the "
-        + "longest\(own ?? "") (\(Figures.grouped(heartbeat.beats)) looks)",
-    ]
+        + "longest (\(Figures.grouped(heartbeat.beats)) looks)",
+    ] + (own ?? [])
   }
 }

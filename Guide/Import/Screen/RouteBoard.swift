@@ -1,7 +1,11 @@
 /// What the main thread shows of an import: for each route, what is new.
 ///
-/// It grows with the routes of a feed and not with its stop times, so it stays small.
+/// It grows with the routes of a feed and not with its stop times, and with no more of them than it has
+/// places for, so it stays small whatever the feed holds.
 struct RouteBoard: Equatable {
+  /// How many routes are kept apart. The largest networks have some thousands.
+  static let places = 5_000
+
   /// What an import brought for one route.
   struct Route: Equatable {
     var name = ""
@@ -27,8 +31,14 @@ struct RouteBoard: Equatable {
     }
   }
 
-  /// By the id that the feed gives it. Stop times of a trip that the database lacks are at "".
+  /// By the id that the feed gives it, up to ``places`` of them. Stop times of a trip that the database lacks are at "".
   private(set) var routes: [String: Route] = [:]
+
+  /// What came for all routes that there was no place for.
+  private(set) var others = Route()
+
+  /// How many new routes there was no place for.
+  private(set) var otherRoutes = 0
 
   /// How many rows of each table were merged.
   private(set) var newRows: [String: Int] = [:]
@@ -59,7 +69,13 @@ struct RouteBoard: Equatable {
     _ row: RowReader.Row, of table: String, isNew: Bool, _ reader: RowReader
   ) throws(DatabaseError) {
     guard let id = row.routeID else { return }
-    if routes[id] == nil || table == FeedTable.routes.name {
+    let isKnown = routes[id] != nil
+    if !isKnown && routes.count >= Self.places {
+      others.add(row, of: table, isNew: isNew)
+      if isNew && table == FeedTable.routes.name { otherRoutes += 1 }
+      return
+    }
+    if !isKnown || table == FeedTable.routes.name {
       routes[id, default: Route()].name = try reader.name(ofRoute: id)
     }
     routes[id, default: Route()].add(row, of: table, isNew: isNew)
