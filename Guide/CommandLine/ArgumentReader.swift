@@ -46,12 +46,20 @@ struct ArgumentReader {
       throw UsageError("unknown option \(Printable(name)); \(command) takes \(optionList)")
     }
     guard let valueName = option.value else {
-      if parts.count > 1 { throw UsageError("\(name) takes no value, but was given one: \(text)") }
+      if parts.count > 1 {
+        throw UsageError("\(name) takes no value, but was given one: \(Printable(text))")
+      }
       return .flag(name)
     }
     if parts.count > 1 { return .option(name, value: String(parts[1])) }
     guard let value = rest.popFirst() else {
       throw UsageError("\(name) needs a value: \(name) \(valueName)")
+    }
+    // A value that was forgotten shall not swallow the next option.
+    if options.contains(where: { value == $0.name || value.hasPrefix($0.name + "=") }) {
+      throw UsageError(
+        "\(name) needs a value, and \(Printable(value)) is an option; "
+          + "a file of that name is given as \(name)=...")
     }
     return .option(name, value: value)
   }

@@ -17,7 +17,9 @@ enum GuideCommand: Equatable {
     case "help", "--help", "-h":
       return .help
     case "list":
-      if let extra = rest.first { throw UsageError("list takes nothing, but was given \(extra)") }
+      if let extra = rest.first {
+        throw UsageError("list takes nothing, but was given \(Printable(extra))")
+      }
       return .list
     case "generate":
       if asksForHelp(rest) { return .generateHelp }

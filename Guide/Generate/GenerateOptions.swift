@@ -30,7 +30,8 @@ struct GenerateOptions: Equatable {
         stopTimes = number
       case .word(let word):
         if let folder {
-          throw UsageError("generate takes one FOLDER, but was given \(folder) and \(word)")
+          throw UsageError(
+            "generate takes one FOLDER, but was given \(Printable(folder)) and \(Printable(word))")
         }
         folder = word
       case .option, .flag: preconditionFailure("GenerateOptions: unhandled option \(argument)")

@@ -28,18 +28,27 @@ struct ImportOptions: Equatable {
     var reader = ArgumentReader(arguments, of: "import", options: Self.syntax)
     while let argument = try reader.next() {
       switch argument {
-      case .option("--database", let value): database = try Self.path(value, "--database")
+      case .option("--database", let value): database = try Self.databasePath(value)
       case .option("--sqlite-library", let value):
         library = try Self.path(value, "--sqlite-library")
       case .flag("--strict"): isStrict = true
       case .word(let word):
         if let feed {
-          throw UsageError("import takes one FEED, but was given \(feed) and \(word)")
+          throw UsageError(
+            "import takes one FEED, but was given \(Printable(feed)) and \(Printable(word))")
         }
         feed = try Self.path(word, "FEED")
       case .option, .flag: preconditionFailure("ImportOptions: unhandled option \(argument)")
       }
     }
+  }
+
+  private static func databasePath(_ text: String) throws(UsageError) -> String {
+    if text == ":memory:" {
+      throw UsageError(
+        "--database :memory: is no file, and the import needs one: two threads each open it")
+    }
+    return try path(text, "--database")
   }
 
   private static func path(_ text: String, _ name: String) throws(UsageError) -> String {

@@ -48,17 +48,26 @@ struct GuideCommandTests {
     let known = "--database FILE, --strict, --sqlite-library FILE, --help"
     #expect(error("import", "--fast") == "unknown option \"--fast\"; import takes \(known)")
     #expect(error("import", "-s") == "unknown option \"-s\"; import takes \(known)")
-    #expect(error("import", "a", "b") == "import takes one FEED, but was given a and b")
+    #expect(error("import", "a", "b") == "import takes one FEED, but was given \"a\" and \"b\"")
     #expect(error("import", "") == "FEED is empty; it must be a path")
     #expect(error("import", "--database") == "--database needs a value: --database FILE")
     #expect(error("import", "--database=") == "--database is empty; it must be a path")
     #expect(
-      error("import", "--strict=yes") == "--strict takes no value, but was given one: --strict=yes")
+      error("import", "--strict=yes")
+        == "--strict takes no value, but was given one: \"--strict=yes\"")
+    let swallowed = "--database needs a value, and \"--strict\" is an option; "
+    #expect(
+      error("import", "--database", "--strict")
+        == swallowed + "a file of that name is given as --database=...")
+    #expect(error("import", "--database=--strict") == nil)
+    #expect(
+      error("import", "--database", ":memory:")
+        == "--database :memory: is no file, and the import needs one: two threads each open it")
     let chapters = "chapters: 1 or import; commands: list, generate, help"
     #expect(error("7") == "no chapter or command \"7\"; \(chapters)")
     #expect(error("x\u{1B}[31m\n") == "no chapter or command \"x\\u{1B}[31m\\n\"; \(chapters)")
     #expect(error("--fast") == "unknown option \"--fast\"; before a chapter there is only --help")
-    #expect(error("list", "all") == "list takes nothing, but was given all")
+    #expect(error("list", "all") == "list takes nothing, but was given \"all\"")
     #expect(error("generate", "f") == "generate needs --stop-times N")
     #expect(error("generate", "--stop-times", "5") == "generate needs a FOLDER")
     for number in ["0", "-1", "100000001", "ten", "1.5", ""] {

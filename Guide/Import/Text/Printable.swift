@@ -1,5 +1,5 @@
-/// Text of unknown origin, made fit for a message: quoted, short, and without the control characters
-/// with which a file could move the cursor of a terminal or recolour it.
+/// Text of unknown origin, made fit for a message: quoted, short, and without the characters with
+/// which a file could move the cursor of a terminal, recolour it, or have text read in another order.
 struct Printable: CustomStringConvertible {
   static let longest = 40
 
@@ -8,8 +8,8 @@ struct Printable: CustomStringConvertible {
   init(_ text: some StringProtocol) {
     var shown = "\""
     for scalar in text.unicodeScalars.prefix(Self.longest) {
-      let isControl = scalar.properties.generalCategory == .control
-      shown += isControl || scalar == "\"" ? scalar.escaped(asASCII: true) : String(scalar)
+      let isShown = Self.isShown(scalar) && scalar != "\""
+      shown += isShown ? String(scalar) : scalar.escaped(asASCII: true)
     }
     description = shown + (text.unicodeScalars.count > Self.longest ? "\"..." : "\"")
   }
@@ -18,13 +18,21 @@ struct Printable: CustomStringConvertible {
 extension Printable {
   /// Text of unknown origin on one line without quotes, cut at a width.
   static func plain(_ text: String, width: Int) -> String {
-    let line = text.map { character in
-      let isControl = character.unicodeScalars.contains {
-        $0.properties.generalCategory == .control
-      }
-      return isControl ? " " : String(character)
+    // One character can consist of any number of scalars.
+    let start = String(text.unicodeScalars.prefix(4 * width))
+    let line = start.map { character in
+      character.unicodeScalars.allSatisfy(isShown) ? String(character) : " "
     }.joined()
     return line.count > width ? line.prefix(width - 1) + "…" : line
+  }
+
+  /// Whether a scalar is a mark on the screen, or goes into one, and does nothing else.
+  private static func isShown(_ scalar: Unicode.Scalar) -> Bool {
+    if scalar.properties.isBidiControl || scalar == "\u{FEFF}" { return false }
+    switch scalar.properties.generalCategory {
+    case .control, .lineSeparator, .paragraphSeparator: return false
+    default: return true
+    }
   }
 
   /// A byte as people write it: `0xE9`.
