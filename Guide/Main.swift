@@ -4,6 +4,8 @@ import Glibc
 @main
 struct Guide {
   static func main() {
+    ProcessSetup.openStandardStreams()
+    ProcessSetup.reportFilesTooLarge()
     let status = run(Array(CommandLine.arguments.dropFirst()), on: .standard)
     exit(status.rawValue)
   }

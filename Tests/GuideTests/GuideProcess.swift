@@ -14,9 +14,9 @@ final class GuideProcess {
       .appending(path: "guide")
   }
 
-  /// Starts the program in `folder`.
-  init(_ arguments: [String], in folder: Folder) throws {
-    process.executableURL = Self.executable
+  /// Starts the program, or another one, in `folder`.
+  init(_ arguments: [String], in folder: Folder, program: URL = executable) throws {
+    process.executableURL = program
     process.arguments = arguments
     process.currentDirectoryURL = URL(filePath: folder.path)
     process.standardOutput = output

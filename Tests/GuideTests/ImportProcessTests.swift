@@ -67,6 +67,40 @@ struct ImportProcessTests {
     #expect(files == ["feed", "feed.sqlite"])
   }
 
+  @Test("standard streams that are closed are opened before any other file")
+  func closedStreams() async {
+    await #expect(processExitsWith: .success) {
+      for descriptor in STDIN_FILENO...STDERR_FILENO { close(descriptor) }
+      ProcessSetup.openStandardStreams()
+      for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
+        exit(1)
+      }
+      exit(0)
+    }
+  }
+
+  @Test("a limit on the size of files is told, and what was imported before is there")
+  func fileSizeLimit() throws {
+    try FeedGenerator.write(stopTimes: 20_000, to: folder.path + "/feed")
+    let command = "ulimit -f 512; exec \"$0\" import feed"
+    let (status, output, errors) = try GuideProcess(
+      ["-c", command, GuideProcess.executable.path], in: folder, program: URL(filePath: "/bin/sh")
+    ).end()
+    #expect(status == 74, "\(output)\(errors)")
+    #expect(errors.hasPrefix("guide: cannot run"))
+    let database = try ImportedDatabase(folder.path + "/feed.sqlite")
+    #expect(try database.isSound)
+    #expect(try database.tornBatches == 0)
+  }
+
+  @Test("a database's name is that of a file, also where SQLite would read more into it")
+  func specialNames() throws {
+    for name in ["file:db?mode=memory", ":temporary:", "a b'\"\n\u{E4}"] {
+      #expect(try guide("import", "--database", name).status == 0)
+      #expect(FileManager.default.fileExists(atPath: "\(folder.path)/\(name)"))
+    }
+  }
+
   /// How often to cancel; more on request.
   static let cancels = Int(ProcessInfo.processInfo.environment["GUIDE_CANCELS"] ?? "") ?? 6
 

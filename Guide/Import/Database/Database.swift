@@ -22,9 +22,9 @@ import Glibc
     // Read and write, make if missing, and no locks inside SQLite: no two threads use a connection.
     let flags: CInt = 0x2 | 0x4 | 0x8000
     var opened: OpaquePointer?
-    let code = unsafe library.open(path, &opened, flags, nil)
+    let code = unsafe library.open(Self.literal(path), &opened, flags, nil)
     guard code == SQLiteCode.ok, let connection = unsafe opened else {
-      let system = errno
+      let system = Self.reason(errno, path)
       var reason = unsafe Self.message(library, opened)
       if code == SQLiteCode.cannotOpen && system != 0 {
         reason += unsafe ": \(String(cString: strerror(system)))"
@@ -42,6 +42,24 @@ import Glibc
     // Statements keep their database alive, so none is left here.
     _ = unsafe library.close(connection)
   }
+
+  /// A path that SQLite takes for the name of a file, whatever it is: on its own, `:memory:` or `file:x`
+  /// would mean something else.
+  private static func literal(_ path: String) -> String {
+    path.hasPrefix("/") ? path : "./" + path
+  }
+
+  /// Why a file could not be opened. SQLite tries a second time without making it, so if the folder
+  /// may not be written to, the last error is that there is no such file.
+  private static func reason(_ code: CInt, _ path: String) -> CInt {
+    guard code == ENOENT else { return code }
+    let folder = literal(path).prefix(through: literal(path).lastIndex(of: "/")!)
+    let isThere = unsafe access(String(folder), F_OK) == 0
+    return unsafe isThere && access(String(folder), W_OK) != 0 ? errno : code
+  }
+
+  /// Whether the file may be read but not written.
+  var isReadOnly: Bool { unsafe library.isReadOnly(connection, "main") == 1 }
 
   /// How many rows the last INSERT, UPDATE or DELETE changed.
   var changes: Int { unsafe Int(library.changes(connection)) }

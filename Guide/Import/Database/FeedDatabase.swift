@@ -23,6 +23,11 @@ enum FeedDatabase {
     path: String, library: SQLiteLibrary
   ) throws(DatabaseError) -> Database {
     let database = try Database(path: path, library: library, patience: 2_000)
+    if database.isReadOnly {
+      throw DatabaseError(
+        code: SQLiteCode.readOnly, action: "import into \(path)",
+        reason: "it may be read but not written")
+    }
     let isNew = try isEmpty(database)
     try checkKind(database, isNew: isNew)
     guard try database.text("PRAGMA journal_mode = WAL") == "wal" else {

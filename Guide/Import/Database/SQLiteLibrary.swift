@@ -21,6 +21,7 @@ import Glibc
     ) -> CInt
   let close: @Sendable @convention(c) (OpaquePointer?) -> CInt
   let errorMessage: @Sendable @convention(c) (OpaquePointer?) -> UnsafePointer<CChar>?
+  let isReadOnly: @Sendable @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> CInt
   let busyTimeout: @Sendable @convention(c) (OpaquePointer?, CInt) -> CInt
   let changes: @Sendable @convention(c) (OpaquePointer?) -> CInt
   let totalChanges: @Sendable @convention(c) (OpaquePointer?) -> CInt
@@ -53,6 +54,7 @@ import Glibc
     unsafe open = try symbols.function("sqlite3_open_v2")
     unsafe close = try symbols.function("sqlite3_close_v2")
     unsafe errorMessage = try symbols.function("sqlite3_errmsg")
+    unsafe isReadOnly = try symbols.function("sqlite3_db_readonly")
     unsafe busyTimeout = try symbols.function("sqlite3_busy_timeout")
     unsafe changes = try symbols.function("sqlite3_changes")
     unsafe totalChanges = try symbols.function("sqlite3_total_changes")

@@ -1,0 +1,21 @@
+import Glibc
+
+/// What the program sets right about the process before it does anything else.
+enum ProcessSetup {
+  /// Opens what of standard input, output and error is closed.
+  ///
+  /// Otherwise the next file that is opened would get the number of, say, standard output, and what
+  /// is printed would go into it: into a generated feed, or the run loop's own descriptors.
+  static func openStandardStreams() {
+    for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
+      // It gets the lowest number that is free, which is this one.
+      _ = unsafe open("/dev/null", O_RDWR)
+    }
+  }
+
+  /// Has a write beyond the size that the process may give a file fail, instead of ending the process:
+  /// the import then rolls back and says why.
+  static func reportFilesTooLarge() {
+    _ = signal(SIGXFSZ, SIG_IGN)
+  }
+}
