@@ -182,6 +182,61 @@ struct FeedImporterTests {
     #expect(rest.summary.rowsChanged + run.summary.rowsChanged == rest.summary.rowsRead)
   }
 
+  @Test(
+    "cancelled between two records that are far apart, an import stops at the next piece",
+    arguments: ["\n", "x", "\"\"", "A,\"\""])
+  func cancelBetweenRecords(filler: String) throws {
+    let feed = try folder.feed([
+      "stops": Folder.headers["stops"]! + "\n" + String(repeating: filler, count: 1_000_000)
+    ])
+    var isReading = false
+    var asked = 0
+    let importer = FeedImporter(
+      plan: ImportPlan(feed: feed, database: folder.database), library: library,
+      isCancelled: {
+        if isReading { asked += 1 }
+        return asked > 5
+      },
+      report: { event in
+        if case .started("stops.txt") = event { isReading = true }
+      })
+    let summary = importer.run()
+    #expect(summary.failure == .cancelled)
+    // And nothing was made of where the reader was interrupted.
+    #expect(summary.tables.map(\.table) == ["stops"])
+    #expect(summary.tables.first?.problems.isEmpty == true)
+  }
+
+  @Test("a file that is cut while it is read is an error, even if it is cut between two rows")
+  func cutFile() throws {
+    let feed = folder.path + "/generated"
+    try FeedGenerator.write(stopTimes: 10_000, to: feed)
+    let path = feed + "/stop_times.txt"
+    var isCut = false
+    var events: [ImportEvent] = []
+    let importer = FeedImporter(
+      plan: ImportPlan(feed: feed, database: folder.database), library: library,
+      isCancelled: { false },
+      report: { event in
+        events.append(event)
+        guard case .batch(let batch) = event, batch.table == "stop_times", !isCut else { return }
+        isCut = true
+        let bytes = FileManager.default.contents(atPath: path)!
+        let end = bytes[100_000...].firstIndex(of: UInt8(ascii: "\n"))! + 1
+        #expect(unsafe truncate(path, end) == 0)
+      })
+    let run = Run(summary: importer.run(), events: events)
+    guard case .file(let error) = run.summary.failure else {
+      Issue.record("not noticed: \(run.summary)")
+      return
+    }
+    #expect(error.path == path)
+    #expect(error.reason.hasPrefix("it was cut to 1000"))
+    expectNothingLost(run)
+    #expect(try ImportedDatabase(folder.database).tornBatches == 0)
+    #expect(try integer("SELECT count(*) FROM stop_times")! % 250 == 0)
+  }
+
   // MARK: Changes
 
   @Test("changed rows are updated and told by id, others left alone")
@@ -393,7 +448,58 @@ struct FeedImporterTests {
     expectNothingLost(run)
   }
 
+  @Test("of many notes the first are told, and how many there are more")
+  func manyNotes() throws {
+    let columns = (0..<100).map { ",x\($0)" }.joined()
+    let feed = try folder.feed(["stops": Folder.headers["stops"]! + columns + ",,\n"])
+    for index in 0..<50 {
+      let path = "\(feed)/\u{1B}[31m\(index).txt"
+      #expect(FileManager.default.createFile(atPath: path, contents: nil))
+    }
+    let run = run(feed)
+    #expect(run.notes.count == FeedImporter.toldNotes + 1)
+    #expect(run.notes.first == "\"\\u{1B}[31m0.txt\" is not imported: there is no table for it")
+    #expect(run.notes.last == "131 more files and columns have no place in the database")
+  }
+
+  @Test("columns without a name are told")
+  func unnamedColumns() throws {
+    let feed = try folder.feed(["stops": Folder.headers["stops"]! + ",, \nA,a,1,2,lost,\n"])
+    let run = run(feed)
+    #expect(run.notes == ["stops.txt: columns without a name (2) are not imported"])
+    #expect(run.counts("stops")?.inserted == 1)
+  }
+
   // MARK: The database's file
+
+  @Test(
+    "a database that may not be written is refused before anything is read",
+    .enabled(if: geteuid() != 0))
+  func readOnly() throws {
+    let feed = try #require(SampleFeed.path)
+    _ = run(feed)
+    #expect(unsafe chmod(folder.database, 0o444) == 0)
+    let run = run(feed)
+    guard case .database(let error) = run.summary.failure else {
+      Issue.record("not refused: \(run.summary)")
+      return
+    }
+    #expect(error.reason == "it may be read but not written")
+    #expect(run.summary.tables.isEmpty)
+  }
+
+  @Test(
+    "a folder that may not be written is told as such", .enabled(if: geteuid() != 0))
+  func readOnlyFolder() throws {
+    let feed = try #require(SampleFeed.path)
+    #expect(unsafe chmod(folder.path, 0o555) == 0)
+    defer { unsafe _ = chmod(folder.path, 0o755) }
+    guard case .database(let error) = run(feed).summary.failure else {
+      Issue.record("not refused")
+      return
+    }
+    #expect(error.reason.hasSuffix(": Permission denied"))
+  }
 
   @Test("a file that is no database is refused and left as it is")
   func notADatabase() throws {

@@ -11,6 +11,9 @@ struct FeedLayout {
   /// Columns of the file that the table has no place for.
   let unknownColumns: [String]
 
+  /// How many columns of the file have no name, as when lines end with a comma.
+  let unnamedColumns: Int
+
   /// Reads the header that `reader` has at hand.
   ///
   /// - Throws: `BadHeader` if a column that must be there is missing, or one is there twice.
@@ -38,6 +41,7 @@ struct FeedLayout {
     places = known.map { names.firstIndex(of: $0) }
     fieldCount = names.count
     unknownColumns = names.filter { !$0.isEmpty && !known.contains($0) }
+    unnamedColumns = names.count { $0.isEmpty }
   }
 
   /// Reads the values of the record that `reader` has at hand.

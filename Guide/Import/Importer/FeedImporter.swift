@@ -6,6 +6,9 @@ final class FeedImporter {
   /// How many problems are told one by one. All are counted.
   static let toldProblems = 20
 
+  /// How many notes are told one by one. The rest is counted.
+  static let toldNotes = 20
+
   private let plan: ImportPlan
   private let library: SQLiteLibrary
   private let isCancelled: () -> Bool
@@ -16,13 +19,14 @@ final class FeedImporter {
   private var readBytes = 0
   private var firstNewIDs: [String: Int64] = [:]
   private var problems = 0
+  private var notes = 0
 
   /// An importer for `plan`.
   ///
   /// - Parameters:
   ///   - plan: what to import, and where to.
   ///   - library: SQLite.
-  ///   - isCancelled: asked before each record.
+  ///   - isCancelled: asked at each record, and at each piece of a file that is read.
   ///   - report: may block, which holds the import up.
   init(
     plan: ImportPlan, library: SQLiteLibrary, isCancelled: @escaping () -> Bool,
@@ -43,12 +47,16 @@ final class FeedImporter {
       let folder = try FeedFolder(path: plan.feed)
       progress = PercentCounter(total: folder.size)
       for file in folder.unknownFiles {
-        report(.note("\(Printable(file)) is not imported: there is no table for it"))
+        note("\(Printable(file)) is not imported: there is no table for it")
       }
       let database = try FeedDatabase.openForWriting(path: plan.database, library: library)
       try importFiles(of: folder, into: database)
     } catch {
       summary.failure = ImportFailure(error)
+    }
+    if notes > Self.toldNotes {
+      let rest = Figures.grouped(notes - Self.toldNotes)
+      report(.note("\(rest) more files and columns have no place in the database"))
     }
     return summary
   }
@@ -98,15 +106,15 @@ extension FeedImporter {
     _ transaction: BatchTransaction
   ) throws {
     report(.started(file: table.fileName))
-    var reader = CSVReader(try folder.open(table))
+    var reader = CSVReader(
+      InterruptibleSource(try folder.open(table), isInterrupted: isCancelled))
     summary.tables.append(TableCounts(table: table.name))
     let layout = try readHeader(&reader, table)
     let writer = try TableWriter(database, table)
     firstNewIDs[table.name] = writer.firstNewID
     var row = FeedRow()
     while true {
-      if isCancelled() { throw ImportFailure.cancelled }
-      let outcome = try reader.next()
+      let outcome = try next(of: &reader)
       if outcome == .end { break }
       counts.read += 1
       if case .malformed(let problem) = outcome {
@@ -121,6 +129,16 @@ extension FeedImporter {
     try end(transaction)
     advance(to: readBytes + reader.offset)
     counts.blankLines = reader.blankLines
+  }
+
+  /// Reads on to the next record.
+  ///
+  /// Whether to stop is asked after it: a reader whose source was interrupted has come to an end, or
+  /// to a record, that is none.
+  private func next(of reader: inout CSVReader) throws -> CSVReader.Outcome {
+    let outcome = try reader.next()
+    if isCancelled() { throw ImportFailure.cancelled }
+    return outcome
   }
 
   /// Writes the record that `reader` has at hand, if it is a good one.
@@ -141,11 +159,15 @@ extension FeedImporter {
   /// - Returns: nil if the file's rows cannot be read by it. They are counted all the same.
   private func readHeader(_ reader: inout CSVReader, _ table: FeedTable) throws -> FeedLayout? {
     do {
-      switch try reader.next() {
+      switch try next(of: &reader) {
       case .record:
         let layout = try FeedLayout(header: reader, table: table)
         for column in layout.unknownColumns {
-          report(.note("\(table.fileName): column \(Printable(column)) has no place in the table"))
+          note("\(table.fileName): column \(Printable(column)) has no place in the table")
+        }
+        if layout.unnamedColumns > 0 {
+          let count = layout.unnamedColumns
+          note("\(table.fileName): columns without a name (\(count)) are not imported")
         }
         return layout
       case .malformed(let problem):
@@ -187,6 +209,11 @@ extension FeedImporter {
     problems += 1
     if plan.isStrict { throw ImportFailure.refused(problem) }
     if problems <= Self.toldProblems { report(.problem(problem)) }
+  }
+
+  private func note(_ text: String) {
+    notes += 1
+    if notes <= Self.toldNotes { report(.note(text)) }
   }
 
   private func advance(to bytes: Int) {

@@ -12,6 +12,9 @@ final class InputFile: ByteSource {
 
   private let descriptor: CInt
 
+  /// How many bytes were read.
+  private var position = 0
+
   /// Opens the file.
   ///
   /// - Throws: `FileError` if it cannot be opened or is not a regular file (a pipe has no size, so
@@ -45,7 +48,15 @@ final class InputFile: ByteSource {
       let count = unsafe window.withUnsafeMutableBytes { bytes in
         unsafe Glibc.read(descriptor, bytes.baseAddress! + start, end - start)
       }
-      if count >= 0 { return count }
+      if count == 0 && position < size {
+        throw FileError(
+          action: "read", path: path,
+          reason: "it was cut to \(position) of its \(size) bytes while it was read")
+      }
+      if count >= 0 {
+        position += count
+        return count
+      }
       // A signal came while the thread was in the kernel: the read is simply made again.
       if errno != EINTR { throw FileError(action: "read", path: path, code: errno) }
     }
