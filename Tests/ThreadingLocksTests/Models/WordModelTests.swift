@@ -74,7 +74,9 @@ struct WordModelTests {
     var timeouts = 0
   }
 
-  private func parker(timeouts: Int = 0, unparks: Int = 1, wakes: Bool = true) -> Verdict {
+  private func parker(
+    timeouts: Int = 0, unparks: Int = 1, wakes: Bool = true, keepsLatePermit: Bool = true
+  ) -> Verdict {
     var parking = Parking()
     parking.timeouts = timeouts
     let unparkers = [ParkStep](repeating: .unpark, count: unparks)
@@ -103,8 +105,9 @@ struct WordModelTests {
           // The moment came: it parks again, without a limit, unless the permit was there.
           let before = next.word.value
           next.word.value = 0
-          if before == 2 { next.taken += 1 }
-          return [(before == 2 ? .done : .take, next)]
+          let isPermit = before == 2 && keepsLatePermit
+          if isPermit { next.taken += 1 }
+          return [(isPermit ? .done : .take, next)]
         case .unpark:
           let before = next.word.value
           next.word.value = 2
@@ -130,6 +133,7 @@ struct WordModelTests {
     let several = parker(timeouts: 1, unparks: 3)
     #expect(several.isSound, "\(several)")
     #expect(parker(wakes: false).isStuck)
+    #expect(parker(timeouts: 1, keepsLatePermit: false).isStuck)
   }
 
   // MARK: OnceFlag

@@ -111,6 +111,17 @@ struct ReadWriteLockTests {
     writer()
   }
 
+  @Test("a downgrade lets readers in that wait", .timeLimit(.minutes(1)))
+  func downgradeWakes() throws {
+    let shared = Shared()
+    shared.lock.writeLock()
+    let reader = try waiting { shared.lock.withReadLock { #expect(shared.first.value == 1) } }
+    shared.first.value = 1
+    shared.lock.downgrade()
+    reader()
+    shared.lock.upgradableUnlock()
+  }
+
   // MARK: Order
 
   @Test("a writer that waits keeps new readers out, and gets in", .timeLimit(.minutes(1)))

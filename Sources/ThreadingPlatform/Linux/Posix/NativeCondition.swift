@@ -7,8 +7,8 @@ package struct NativeCondition: Sendable {
   // SAFETY of @safe: the memory is only handed to the calls below.
   private let memory: NativeMemory<pthread_cond_t>
 
-  package static var size: Int { unsafe MemoryLayout<pthread_cond_t>.stride }
-  package static var alignment: Int { unsafe MemoryLayout<pthread_cond_t>.alignment }
+  package static var size: Int { MemoryLayout<pthread_cond_t>.stride }
+  package static var alignment: Int { MemoryLayout<pthread_cond_t>.alignment }
 
   /// The memory of a condition: the caller's, or its own. It holds no condition until
   /// ``initialize(isShared:)``.
@@ -32,7 +32,7 @@ package struct NativeCondition: Sendable {
   package func destroy() { _ = unsafe pthread_cond_destroy(memory.pointer) }
 
   /// Gives memory of its own back.
-  package func free() { unsafe memory.free() }
+  package func free() { memory.free() }
 
   package func signal() -> CInt { unsafe pthread_cond_signal(memory.pointer) }
   package func broadcast() -> CInt { unsafe pthread_cond_broadcast(memory.pointer) }
