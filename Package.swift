@@ -51,7 +51,10 @@ let package = Package(
 
     // What is run.
     .executableTarget(
-      name: "benchmarks", dependencies: ["Threading", "ThreadingFoundation", "ThreadingPlatform"],
+      name: "benchmarks",
+      dependencies: [
+        "Threading", "ThreadingFoundation", "ThreadingPlatform", "CThreadingPlatform",
+      ],
       path: "Benchmarks/benchmarks", swiftSettings: swiftSettings),
     .executableTarget(
       name: "guide", dependencies: ["Threading"], path: "Guide",
