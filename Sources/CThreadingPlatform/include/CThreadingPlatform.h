@@ -142,6 +142,33 @@ int ctp_thread_get_attributes(pthread_t thread, pthread_attr_t *attributes);
 /// The file name of the running program, without its folder: what the system lists it as.
 const char *ctp_program_name(void);
 
+// MARK: Scheduling
+
+/// How the kernel schedules a thread: the first version of its `struct sched_attr`, see
+/// sched_setattr(2). `size` is the size of this structure.
+typedef struct {
+  uint32_t size;
+  uint32_t policy;
+  uint64_t flags;
+  int32_t nice;
+  uint32_t priority;
+  uint64_t runtime;
+  uint64_t deadline;
+  uint64_t period;
+} ctp_scheduling;
+
+/// Sets how a thread is scheduled, by kernel id. Returns an errno.
+int ctp_scheduling_set(uint32_t thread, const ctp_scheduling *scheduling);
+
+/// Reads how a thread is scheduled, by kernel id. Returns an errno.
+int ctp_scheduling_get(uint32_t thread, ctp_scheduling *scheduling);
+
+/// Sets the processors that a thread may run on, as a mask of `size` bytes. Returns an errno.
+int ctp_affinity_set(uint32_t thread, const void *mask, size_t size);
+
+/// Reads the mask of a thread. Returns how many bytes were written, or a negative errno.
+int ctp_affinity_get(uint32_t thread, void *mask, size_t size);
+
 // MARK: Descriptors
 
 /// A non-blocking, close-on-exec eventfd. Returns the descriptor or a negative errno.

@@ -109,19 +109,23 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
   /// Every attribute is in force before the body runs. What was written before the call happens before
   /// the body.
   ///
-  /// - Throws: a ``ThreadingError`` when an attribute is out of range (`EINVAL`, with the limit), or
-  ///   the system refuses another thread (`pthread_create`, `EAGAIN` or `ENOMEM`: out of memory or at
-  ///   its limit of threads). There is no thread then; the object is as before the call, and it may be
+  /// - Throws: a ``ThreadingError`` when an attribute is out of range (`EINVAL`, with the limit), the
+  ///   system refuses another thread (`pthread_create`, `EAGAIN` or `ENOMEM`: out of memory or at
+  ///   its limit of threads), or it refuses the scheduling (`EPERM`, `EBUSY`). There is no thread then; the object is as before the call, and it may be
   ///   tried again. Foundation does not give back what it had set aside for the refused thread, which
   ///   is one `Thread` object.
   /// - Precondition: The thread was not started before. If it was, the program stops.
   public final func start() throws(ThreadingError) {
     handle.beginStart(of: "FoundationThread")
     do throws(ThreadingError) {
-      let next = StartAttempt { [self] in run() }
+      let setup = try ThreadSetup(attributes, for: handle)
+      let next = StartAttempt { [self] in
+        if setup?.perform() != false { run() }
+      }
       if let size = try attributes.roundedStackSize() { try next.setStackSize(size) }
       attempt.withLock { $0 = next }
       try next.start()
+      try setup?.wait()
       handle.endStart(succeeded: true)
     } catch {
       attempt.withLock { $0 = nil }

@@ -107,18 +107,24 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
   /// Every attribute is in force before the body runs. What was written before the call happens before
   /// the body.
   ///
-  /// - Throws: a ``ThreadingError`` when an attribute is out of range (`EINVAL`, with the limit), or
-  ///   the system refuses another thread (`pthread_create`, `EAGAIN`: out of memory or at its limit
-  ///   of threads). There is no thread then; the object is as before the call, and it may be tried
+  /// - Throws: a ``ThreadingError`` when an attribute is out of range (`EINVAL`, with the limit), the
+  ///   system refuses another thread (`pthread_create`, `EAGAIN`: out of memory or at its limit
+  ///   of threads), or it refuses the scheduling (`EPERM`, `EBUSY`). There is no thread then; the object is as before the call, and it may be tried
   ///   again.
   /// - Precondition: The thread was not started before. If it was, the program stops.
   public final func start() throws(ThreadingError) {
     handle.beginStart(of: "PosixThread")
     do throws(ThreadingError) {
+      let setup = try ThreadSetup(attributes, for: handle)
+      // A thread that may refuse to run is detached when it has not: until then it can be joined.
       let native = SystemThread.Attributes(
-        stackSize: try attributes.roundedStackSize(), isDetached: attributes.isDetached)
+        stackSize: try attributes.roundedStackSize(),
+        isDetached: attributes.isDetached && setup == nil)
       if attributes.isDetached { custody.startDetached() }
-      let system = try SystemThread.start(native) { [self] in run() }
+      let system = try SystemThread.start(native) { [self] in
+        if setup?.perform() != false { run() }
+      }
+      if let setup { try finish(setup, of: system) }
       handle.setSystem(system)
       handle.endStart(succeeded: true)
     } catch {
@@ -126,6 +132,16 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
       handle.endStart(succeeded: false)
       throw error
     }
+  }
+
+  private func finish(_ setup: ThreadSetup, of system: SystemThread) throws(ThreadingError) {
+    do throws(ThreadingError) {
+      try setup.wait()
+    } catch {
+      system.join()
+      throw error
+    }
+    if attributes.isDetached { system.detach() }
   }
 
   /// The whole life of the new thread.

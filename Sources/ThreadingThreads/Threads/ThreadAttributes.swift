@@ -32,11 +32,27 @@ public struct ThreadAttributes: Sendable, Hashable {
   /// when it ends.
   public var isDetached: Bool
 
+  /// How the kernel shares processors out to the thread; nil leaves it as its starter is scheduled, but
+  /// for real-time policies and negative nice values set by this package, which are not inherited.
+  public var scheduling: SchedulingPolicy?
+
+  /// Whether a thread that is not given its ``scheduling`` is not to run at all: starting it then
+  /// throws. Otherwise it runs as the system lets it, which ``ThreadHandle/scheduling()`` tells.
+  public var isSchedulingRequired = true
+
+  /// The processors that the thread may run on; nil gives it all that the process may use.
+  public var cpus: CPUSet?
+
   /// Attributes with the given values; by default those of a joinable, unnamed thread.
-  public init(name: String? = nil, stackSize: Int? = nil, isDetached: Bool = false) {
+  public init(
+    name: String? = nil, stackSize: Int? = nil, isDetached: Bool = false,
+    scheduling: SchedulingPolicy? = nil, cpus: CPUSet? = nil
+  ) {
     self.name = name
     self.stackSize = stackSize
     self.isDetached = isDetached
+    self.scheduling = scheduling
+    self.cpus = cpus
   }
 
   /// The smallest ``stackSize`` that can be asked for, in bytes: what the running system requires
@@ -59,6 +75,8 @@ public struct ThreadAttributes: Sendable, Hashable {
   /// - Throws: a ``ThreadingError`` with the code `EINVAL` that names the value and the limit.
   public func validate() throws(ThreadingError) {
     _ = try roundedStackSize()
+    try scheduling?.validate()
+    try cpus?.checkAllowed(by: "ThreadAttributes.cpus")
   }
 
   /// The stack size that a thread gets, in whole pages; nil for the process's default.

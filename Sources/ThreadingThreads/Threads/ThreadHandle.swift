@@ -21,6 +21,13 @@ public final class ThreadHandle: Sendable {
 
   @usableFromInline let cancellation = ThreadCancellation()
 
+  /// Whether the thread has processors of its own. relaxed: no data goes with it.
+  private let pinned = Atomic<Bool>(false)
+  var isPinned: Bool {
+    get { pinned.load(ordering: .relaxed) }
+    set { pinned.store(newValue, ordering: .relaxed) }
+  }
+
   /// What the thread's dictionary holds.
   @usableFromInline let values = ThreadValues()
 
@@ -186,6 +193,24 @@ public final class ThreadHandle: Sendable {
   func nextLocalSequence() -> Int {
     unsafe local.localSequence += 1
     return unsafe local.localSequence
+  }
+
+  /// Calls `body` with the kernel's id of the thread, which cannot end meanwhile.
+  ///
+  /// - Throws: `ESRCH` for a thread that has not been started or has ended; what `body` throws.
+  func withLiveID<Result>(
+    _ method: String, _ body: (UInt32) throws(ThreadingError) -> Result
+  ) throws(ThreadingError) -> Result {
+    // Waits, for a thread that is just being started, until it is there.
+    let id = kernelID
+    return try lock.withLock { () throws(ThreadingError) in
+      guard unsafe record.isAlive || isMain else {
+        throw .refused(
+          by: "ThreadHandle.\(method)", code: .noThread,
+          "there is no thread now: it \(id == 0 ? "was not started" : "has ended")")
+      }
+      return try body(id)
+    }
   }
 
   /// The thread whose end this one waits for without a limit.

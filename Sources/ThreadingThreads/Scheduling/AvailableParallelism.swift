@@ -1,0 +1,96 @@
+internal import ThreadingPlatform
+
+/// How many threads can really run at once: the width to choose for a pool of busy threads.
+public enum AvailableParallelism {
+  /// The number of processors that the process may use, or its share of processor time if that is
+  /// less, rounded up; at least 1.
+  ///
+  /// Both are what the process's container has: the set of allowed processors, and the quotas of its
+  /// control groups (version 1 and 2) and all groups around them. Read anew at each call, since they may
+  /// be changed; costs some reads of files.
+  public static var current: Int {
+    let cpus = (try? CPUSet.allowed().count) ?? 1
+    guard let share = ControlGroups.ofThisProcess.processorShare() else { return max(1, cpus) }
+    return max(1, min(cpus, Int(min(share.rounded(.up), Double(Int32.max)))))
+  }
+}
+
+/// The control groups of a process, as the kernel's files tell.
+package struct ControlGroups {
+  /// The contents of `/proc/self/cgroup`.
+  private let membership: String
+  /// Where the control groups are mounted: `/sys/fs/cgroup`.
+  private let mount: String
+
+  package init(membership: String, mount: String) {
+    self.membership = membership
+    self.mount = mount
+  }
+
+  package static var ofThisProcess: ControlGroups {
+    ControlGroups(
+      membership: SystemFile.text(of: "/proc/self/cgroup") ?? "", mount: "/sys/fs/cgroup")
+  }
+
+  /// The smallest quota of processor time in all groups that the process is in, in processors; nil when
+  /// there is none.
+  package func processorShare() -> Double? {
+    var shares: [Double] = []
+    for line in membership.split(separator: "\n") {
+      // Number, controllers, path: "4:cpu,cpuacct:/a/b"; version 2 has "0::/a/b".
+      let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+      guard fields.count == 3 else { continue }
+      let controllers = fields[1].split(separator: ",")
+      if fields[0] == "0" && controllers.isEmpty {
+        // A mixed system has version 2 in a folder of its own.
+        for root in [mount, mount + "/unified"] {
+          shares += groups(of: fields[2]).compactMap { Self.shareV2(root + $0) }
+        }
+      } else if controllers.contains("cpu") {
+        for root in [mount + "/cpu", mount + "/" + fields[1]] {
+          shares += groups(of: fields[2]).compactMap { Self.shareV1(root + $0) }
+        }
+      }
+    }
+    return shares.min()
+  }
+
+  /// A group and those around it, up to the mount itself: "/a/b", "/a", "". Inside a container the path
+  /// may be that of the host, which is not there; the mount itself is then the group.
+  private func groups(of path: Substring) -> [String] {
+    var names = path.split(separator: "/")
+    var groups = [""]
+    while !names.isEmpty {
+      groups.append("/" + names.joined(separator: "/"))
+      names.removeLast()
+    }
+    return groups
+  }
+
+  /// `cpu.max` holds quota and period in microseconds: "150000 100000", or "max 100000".
+  private static func shareV2(_ group: String) -> Double? {
+    let fields =
+      SystemFile.text(of: group + "/cpu.max")?.split(whereSeparator: \.isWhitespace) ?? []
+    guard fields.count == 2, let quota = Double(fields[0]), let period = Double(fields[1]) else {
+      return nil
+    }
+    return share(quota, period)
+  }
+
+  /// The quota of version 1 is -1 for none.
+  private static func shareV1(_ group: String) -> Double? {
+    func number(_ name: String) -> Double? {
+      SystemFile.text(of: group + "/" + name).flatMap { text in
+        text.split(whereSeparator: \.isWhitespace).first.flatMap { Double($0) }
+      }
+    }
+    guard let quota = number("cpu.cfs_quota_us"), let period = number("cpu.cfs_period_us") else {
+      return nil
+    }
+    return share(quota, period)
+  }
+
+  private static func share(_ quota: Double, _ period: Double) -> Double? {
+    quota > 0 && period > 0 ? quota / period : nil
+  }
+}

@@ -1,0 +1,69 @@
+internal import Synchronization
+package import ThreadingPlatform
+
+/// What a new thread does for itself before its body runs, and tells its starter about.
+///
+/// Only a thread that has something to set up has one; others cost their starter no wait.
+package final class ThreadSetup: @unchecked Sendable {
+  // SAFETY of @unchecked: `error` is written by the new thread before it moves `word`, and read by the
+  // starter afterwards.
+
+  // State     | meaning                       | leaves by
+  // 0 open    | the thread has not answered   | the thread -> done or refused, and wakes the starter
+  // 1 done    | everything is in force        | never
+  // 2 refused | `error` says what was refused | never
+  private let word = Atomic<UInt32>(0)
+  private var error: ThreadingError?
+
+  private let scheduling: SystemScheduling.Parameters?
+  private let isSchedulingRequired: Bool
+  private let cpus: CPUSet?
+  private let isPinned: Bool
+  private let handle: ThreadHandle
+
+  /// - Returns: nil when nothing is to be set up.
+  /// - Throws: for a value out of range.
+  package init?(
+    _ attributes: ThreadAttributes, for handle: ThreadHandle
+  ) throws(ThreadingError) {
+    try attributes.cpus?.checkAllowed(by: "ThreadAttributes.cpus")
+    scheduling = try attributes.scheduling?.parameters()
+    isSchedulingRequired = attributes.isSchedulingRequired
+    cpus = attributes.cpus ?? ThreadHandle.affinityForChild
+    isPinned = attributes.cpus != nil
+    self.handle = handle
+    if scheduling == nil && cpus == nil { return nil }
+  }
+
+  /// For the new thread: puts everything in force, and tells the starter.
+  ///
+  /// - Returns: whether the body is to be run.
+  package func perform() -> Bool {
+    do throws(ThreadingError) {
+      // Affinity first: the kernel admits a deadline only for a thread with all processors.
+      if let cpus { try handle.pin(cpus, thread: 0, isOwn: isPinned) }
+      if let scheduling {
+        do throws(ThreadingError) {
+          try ThreadHandle.schedule(scheduling, thread: 0)
+        } catch {
+          if isSchedulingRequired { throw error }
+        }
+      }
+    } catch {
+      self.error = error
+    }
+    // releasing: pairs with the acquire in `wait`.
+    word.store(error == nil ? 1 : 2, ordering: .releasing)
+    Futex.wakeAll(word)
+    return error == nil
+  }
+
+  /// For the starter: waits for the thread's answer.
+  ///
+  /// - Throws: what was refused. The thread then ends without running its body.
+  package func wait() throws(ThreadingError) {
+    // acquiring: pairs with the release in `perform`.
+    while word.load(ordering: .acquiring) == 0 { _ = Futex.wait(word, while: 0) }
+    if let error { throw error }
+  }
+}

@@ -1,0 +1,309 @@
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+import Threading
+import ThreadingPlatform
+import ThreadingThreads
+
+/// Whether this process may lower nice values and use real-time policies, found by trying.
+private let isPrivileged: Bool = {
+  do {
+    return try PosixThread.start(ThreadAttributes(scheduling: .fifo(priority: 1))) { true }.join()
+  } catch {
+    return false
+  }
+}()
+
+private func policyInside(_ attributes: ThreadAttributes) throws -> SchedulingPolicy? {
+  let thread = try PosixThread.start(attributes) { try? ThreadHandle.current.scheduling() }
+  return try thread.join()
+}
+
+/// Gives up the rights of the process; for a child process of a test.
+private func dropRights() {
+  var none = rlimit(rlim_cur: 0, rlim_max: 0)
+  // RLIMIT_NICE and RLIMIT_RTPRIO, which the Glibc module does not show.
+  for resource in [13, 14] as [__rlimit_resource_t] {
+    precondition(unsafe setrlimit(resource, &none) == 0)
+  }
+  precondition(setuid(65_534) == 0 || geteuid() != 0)
+}
+
+@Suite("Scheduling", .timeLimit(.minutes(1)))
+struct SchedulingTests {
+  @Test(
+    "a policy that needs no right is in force before the body runs",
+    arguments: [
+      SchedulingPolicy.other(nice: 0), .other(nice: 7), .batch(nice: 3), .idle,
+      .quality(.utility), .quality(.background),
+    ])
+  func ordinary(policy: SchedulingPolicy) throws {
+    #expect(try policyInside(ThreadAttributes(scheduling: policy)) == policy)
+  }
+
+  @Test(
+    "a policy that needs a right is in force before the body runs", .enabled(if: isPrivileged),
+    arguments: [
+      SchedulingPolicy.other(nice: -5), .fifo(priority: 3), .roundRobin(priority: 2),
+      .quality(.userInteractive),
+    ])
+  func privileged(policy: SchedulingPolicy) throws {
+    #expect(try policyInside(ThreadAttributes(scheduling: policy)) == policy)
+  }
+
+  @Test("a deadline policy reads back as it was set", .enabled(if: isPrivileged))
+  func deadline() throws {
+    let policy = SchedulingPolicy.deadline(
+      runtime: .microseconds(100), deadline: .milliseconds(10), period: .milliseconds(20))
+    do {
+      #expect(try policyInside(ThreadAttributes(scheduling: policy)) == policy)
+    } catch let error as ThreadingError {
+      // A container may keep deadlines for itself.
+      #expect(["EPERM", "EBUSY"].contains(error.codeName))
+    }
+  }
+
+  @Test("a running thread's policy is changed from outside; an ended thread has none")
+  func whileRunning() throws {
+    let gate = Shared.Flag()
+    let thread = PosixThread { gate.wait() }
+    #expect(throws: ThreadingError.self) { try thread.handle.setScheduling(.idle) }
+    try thread.start()
+    try thread.handle.setScheduling(.other(nice: 4))
+    #expect(try thread.handle.scheduling() == .other(nice: 4))
+    #expect(try ThreadHandle.current.scheduling() != .other(nice: 4))
+    gate.set()
+    try thread.join()
+    let error = try #require(throws: ThreadingError.self) { try thread.handle.scheduling() }
+    #expect(error.codeName == "ESRCH")
+    #expect(throws: ThreadingError.self) { try thread.handle.setAffinity(.allowed()) }
+  }
+
+  @Test("without the right a start is refused with what is missing, and runs nothing")
+  func refused() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        dropRights()
+        let ran = Shared.Flag()
+        for policy in [SchedulingPolicy.fifo(priority: 5), .other(nice: -5)] {
+          let thread = PosixThread(ThreadAttributes(name: "rt", scheduling: policy)) { ran.set() }
+          do throws(ThreadingError) {
+            try thread.start()
+            fatalError("started")
+          } catch {
+            precondition(["EPERM", "EACCES"].contains(error.codeName), "\(error)")
+            precondition(error.message.contains("CAP_SYS_NICE"), "\(error)")
+          }
+          precondition(thread.state == .notStarted && !ran.isSet)
+          do {
+            try thread.join()
+            fatalError("joined")
+          } catch {}
+        }
+        // With leave to do without, the thread runs as it may, and says so.
+        var attributes = ThreadAttributes(scheduling: .fifo(priority: 5))
+        attributes.isSchedulingRequired = false
+        let policy = try policyInside(attributes)
+        precondition(policy == .other(nice: 0), "\(policy as Any)")
+      }
+    }
+  }
+
+  @Test("values out of range are refused with the limit, before a thread is made")
+  func outOfRange() throws {
+    for (policy, part) in [
+      (SchedulingPolicy.other(nice: 20), "-20...19"), (.batch(nice: -21), "-20...19"),
+      (.fifo(priority: 0), "1...99"), (.roundRobin(priority: 100), "1...99"),
+      (
+        .deadline(runtime: .seconds(2), deadline: .seconds(1), period: .seconds(1)),
+        "runtime <= deadline"
+      ),
+    ] {
+      let attributes = ThreadAttributes(scheduling: policy)
+      let early = try #require(throws: ThreadingError.self) { try attributes.validate() }
+      #expect(early.codeName == "EINVAL")
+      #expect(early.message.contains(part))
+      #expect(throws: early) { try PosixThread.start(attributes) {} }
+    }
+    #expect(throws: ThreadingError.self) { try SchedulingPolicy.priority(1.5) }
+    #expect(throws: ThreadingError.self) { try SchedulingPolicy.priority(.nan) }
+  }
+
+  @Test("portable priorities map to nice values and back")
+  func portable() throws {
+    #expect(try SchedulingPolicy.priority(0.5) == .other(nice: 0))
+    #expect(try SchedulingPolicy.priority(0) == .other(nice: 19))
+    #expect(try SchedulingPolicy.priority(1) == .other(nice: -20))
+    for nice in -20...19 {
+      let value = SchedulingPolicy.other(nice: nice).portablePriority
+      #expect(try SchedulingPolicy.priority(value) == .other(nice: nice))
+    }
+  }
+
+  @Test("what a real-time thread starts is not real time", .enabled(if: isPrivileged))
+  func notInherited() throws {
+    let thread = try PosixThread.start(ThreadAttributes(scheduling: .fifo(priority: 1))) {
+      () -> SchedulingPolicy? in
+      try? policyInside(ThreadAttributes())
+    }
+    #expect(try thread.join() == .other(nice: 0))
+  }
+
+  @Test("a detached thread is refused in the same way")
+  func detached() throws {
+    var attributes = ThreadAttributes(scheduling: .other(nice: 5))
+    let nice = Locked<SchedulingPolicy?>(nil)
+    let handle = try PosixThread.detach(attributes) {
+      let policy = try? ThreadHandle.current.scheduling()
+      nice.withLock { $0 = policy }
+    }
+    #expect(eventually { handle.state == .finished })
+    #expect(nice.withLock { $0 } == .other(nice: 5))
+    attributes.scheduling = .other(nice: 99)
+    #expect(throws: ThreadingError.self) { try PosixThread.detach(attributes) {} }
+  }
+}
+
+@Suite("Processors", .timeLimit(.minutes(1)))
+struct ProcessorTests {
+  @Test(
+    "lists of the kernel's kind are read and written",
+    arguments: [
+      ("0-3,8", [0, 1, 2, 3, 8], "0-3,8"), ("", [], ""), (" 5\n", [5], "5"),
+      ("3,1,2", [1, 2, 3], "1-3"), ("0-10:2/4", [0, 1, 4, 5, 8, 9], "0-1,4-5,8-9"),
+      ("63-65,127", [63, 64, 65, 127], "63-65,127"), ("7-7", [7], "7"),
+    ])
+  func lists(text: String, numbers: [Int], written: String) throws {
+    let set = try CPUSet(kernelList: text)
+    #expect(set.numbers == numbers)
+    #expect(set.count == numbers.count)
+    #expect(set.kernelList == written)
+    #expect(set == CPUSet(numbers))
+  }
+
+  @Test(
+    "what is no list is refused with the part that is wrong",
+    arguments: [
+      "a", "1,,2", "3-1", "-1", "1-", "99999999999999999999", "1 2", "0-4:0/2", "0-4:3/2", "+1",
+      "70000",
+    ])
+  func badLists(text: String) throws {
+    let error = try #require(throws: ThreadingError.self) { try CPUSet(kernelList: text) }
+    #expect(error.codeName == "EINVAL")
+    #expect(error.message.contains(text))
+  }
+
+  @Test("the set's algebra agrees with that of plain sets", arguments: 1...20)
+  func algebra(seed: Int) {
+    var random = SeededGenerator(seed: UInt64(seed))
+    let left = Set((0..<40).map { _ in Int.random(in: 0..<200, using: &random) })
+    let right = Set((0..<40).map { _ in Int.random(in: 0..<200, using: &random) })
+    #expect(Set(CPUSet(left).union(CPUSet(right)).numbers) == left.union(right))
+    #expect(Set(CPUSet(left).intersection(CPUSet(right)).numbers) == left.intersection(right))
+    #expect(
+      Set(CPUSet(left).symmetricDifference(CPUSet(right)).numbers)
+        == left.symmetricDifference(right))
+    #expect(Set(CPUSet(left).subtracting(CPUSet(right)).numbers) == left.subtracting(right))
+    var emptied = CPUSet(left)
+    for number in left { #expect(emptied.remove(number) == number) }
+    #expect(emptied.isEmpty && emptied == CPUSet())
+  }
+
+  @Test("a thread pinned at its start or later runs there, and what it starts does not inherit it")
+  func pinning() throws {
+    let allowed = try CPUSet.allowed()
+    let first = CPUSet(allowed.numbers.prefix(1))
+    let thread = try PosixThread.start(ThreadAttributes(cpus: first)) { () -> [CPUSet] in
+      let mine = (try? ThreadHandle.current.affinity()) ?? CPUSet()
+      let child = try? PosixThread.start { (try? ThreadHandle.current.affinity()) ?? CPUSet() }
+      let childs = (try? child?.join()) ?? CPUSet()
+      try? ThreadHandle.current.setAffinity(allowed)
+      return [mine, childs, (try? ThreadHandle.current.affinity()) ?? CPUSet()]
+    }
+    #expect(try thread.join() == [first, allowed, allowed])
+    #expect(try CPUSet.allowed() == allowed)
+  }
+
+  @Test("processors that the process may not use are refused, and the thread stays usable")
+  func notAllowed() throws {
+    let beyond = CPUSet([10_000])
+    let gate = Shared.Flag()
+    let thread = try PosixThread.start {
+      gate.wait()
+      return 1
+    }
+    for set in [CPUSet(), beyond, try CPUSet.allowed().union(beyond)] {
+      let error = try #require(throws: ThreadingError.self) { try thread.handle.setAffinity(set) }
+      #expect(error.codeName == "EINVAL")
+      let refused = try #require(throws: ThreadingError.self) {
+        try PosixThread.start(ThreadAttributes(cpus: set)) {}
+      }
+      #expect(refused.codeName == "EINVAL")
+    }
+    #expect(try thread.handle.affinity() == CPUSet.allowed())
+    gate.set()
+    #expect(try thread.join() == 1)
+  }
+
+  @Test("quotas of both versions of control groups, in the group and around it, are found")
+  func quotas() throws {
+    let root = try TemporaryFolder()
+    defer { root.remove() }
+    try root.write("a/b/cpu.max", "150000 100000\n")
+    try root.write("a/cpu.max", "400000 100000\n")
+    try root.write("cpu.max", "max 100000\n")
+    try root.write("cpu/x/cpu.cfs_quota_us", "50000\n")
+    try root.write("cpu/x/cpu.cfs_period_us", "100000\n")
+    try root.write("cpu/y/cpu.cfs_quota_us", "-1\n")
+    try root.write("cpu/y/cpu.cfs_period_us", "100000\n")
+    func share(_ membership: String) -> Double? {
+      ControlGroups(membership: membership, mount: root.path).processorShare()
+    }
+    #expect(share("0::/a/b\n") == 1.5)
+    #expect(share("0::/a/other\n") == 4)
+    #expect(share("0::/\n") == nil)
+    #expect(share("3:cpu,cpuacct:/x\n2:memory:/x\n0::/a\n") == 0.5)
+    #expect(share("3:cpu:/y\n") == nil)
+    #expect(share("") == nil)
+    #expect(share("nonsense\n") == nil)
+  }
+
+  @Test("the width for busy threads is at least 1 and at most the processors allowed")
+  func parallelism() throws {
+    let width = AvailableParallelism.current
+    #expect(width >= 1)
+    #expect(width <= max(1, try CPUSet.allowed().count))
+  }
+}
+
+/// A folder for one test.
+private final class TemporaryFolder {
+  let path: String
+  private var made: [String] = []
+
+  init() throws {
+    var template = Array("/tmp/threading-XXXXXX".utf8CString)
+    guard unsafe mkdtemp(&template) != nil else { throw ThreadCancelled(reason: "no folder") }
+    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  func write(_ name: String, _ text: String) throws {
+    var folder = path
+    for part in name.split(separator: "/").dropLast() {
+      folder += "/" + part
+      if unsafe mkdir(folder, 0o755) == 0 { made.append(folder) }
+    }
+    guard let file = unsafe fopen(path + "/" + name, "we") else {
+      throw ThreadCancelled(reason: "no file \(name)")
+    }
+    made.append(path + "/" + name)
+    _ = unsafe fputs(text, file)
+    _ = unsafe fclose(file)
+  }
+
+  func remove() {
+    for entry in made.reversed() { _ = unsafe Glibc.remove(entry) }
+    _ = unsafe rmdir(path)
+  }
+}
