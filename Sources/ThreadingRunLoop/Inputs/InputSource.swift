@@ -101,6 +101,18 @@ enum SourceJob {
   case mainQueue
   case signalled(any SignalledSource)
 
+  /// What a watchdog calls it.
+  var activity: RunLoopWatchdog.Activity {
+    switch self {
+    case .descriptor(_, let source, _): .descriptor(source.descriptor)
+    case .lines(let source), .line(_, let source, _): .descriptor(source.descriptor)
+    case .signal(_, let source, _): .signal(source.signal)
+    case .process(_, let source): .process(source.processID)
+    case .signalled: .signalledSource
+    case .mainQueue: .mainQueue
+    }
+  }
+
   /// Calls the handler and releases it.
   @inline(never)
   consuming func run() {

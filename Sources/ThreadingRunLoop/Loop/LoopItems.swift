@@ -154,7 +154,7 @@ final class LoopItems: Sendable {
   /// next look.
   ///
   /// - Returns: whether any was called.
-  func fireDueTimers(in modes: UInt64) -> Bool {
+  func fireDueTimers(in modes: UInt64, of loop: ThreadRunLoop) -> Bool {
     guard
       let look = state.withLock({ state in
         state.timers.earliest(in: modes) == nil ? nil : state.timers.look(at: .now)
@@ -169,7 +169,9 @@ final class LoopItems: Sendable {
       // The closure of a timer that is done goes here, with the lock free.
       _ = done
       guard let (firing, body) = due else { return previous != nil }
+      let outer = loop.calls.begin(.timer)
       Self.call(body, firing)
+      loop.calls.end(outer)
       previous = firing
     }
   }

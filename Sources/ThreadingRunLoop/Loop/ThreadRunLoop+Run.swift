@@ -133,7 +133,7 @@ extension ThreadRunLoop {
     handled = serveSignalled(in: modes) || handled
     waitForWork(frame, modes, mayWait: !(handled && frame.endsWhenHandled))
     if pollsMainQueue(in: modes) { MainDispatchQueue.drain() }
-    let fired = items.fireDueTimers(in: modes)
+    let fired = items.fireDueTimers(in: modes, of: self)
     handled = serveReady(in: modes) || handled
     handled = runPosted(in: modes) || handled
     if fired || handled { isQuiet = false }

@@ -28,7 +28,9 @@ extension ThreadRunLoop {
       readyPosition += 1
       let next = items.withLock { $0.sources.job(for: event, in: modes, wait: waitNumber) }
       guard let next else { continue }
+      let outer = calls.begin(next.job.activity)
       next.job.run()
+      calls.end(outer)
       served = true
     }
     items.withLock { $0.sources.dropLostRegistrations() }
@@ -67,7 +69,9 @@ extension ThreadRunLoop {
     }
     let contents = unsafe block.move()
     unsafe block.deallocate()
+    let outer = calls.begin(.block)
     unsafe contents.work.run()
+    calls.end(outer)
     return true
   }
 }

@@ -57,6 +57,8 @@ public final class ThreadRunLoop: @unchecked Sendable {
 
   /// The points of a pass that some observer is told of, as bits.
   let observedActivities = Atomic<UInt32>(0)
+  /// What the loop is calling, for watchdogs.
+  let calls = CallRecord()
   /// Whether the loop's thread has let go of it. Another thread may have its kernel id then.
   private let isGone = Atomic<Bool>(false)
   private let wakeCount = Atomic<Int>(0)

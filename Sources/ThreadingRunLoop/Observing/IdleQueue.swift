@@ -76,7 +76,9 @@ extension ThreadRunLoop {
     var ran = false
     while !ran || (inbox.isEmpty && (deadline.map { $0 > .now } ?? true)) {
       guard let block = items.withLock({ $0.idle.popFirst(in: modes) }) else { return ran }
+      let outer = calls.begin(.idleBlock)
       block()
+      calls.end(outer)
       ran = true
     }
     return ran

@@ -157,7 +157,9 @@ extension ThreadRunLoop {
         if !observer.repeats { state.noteObservers() }
         return handler
       }
+      let outer = calls.begin(.observer)
       handler?(observer, activity)
+      calls.end(outer)
     }
   }
 }
