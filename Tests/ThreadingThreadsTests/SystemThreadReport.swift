@@ -7,6 +7,11 @@ enum SystemThreadReport {
   static func line(_ text: String) { SystemThread.report(text) }
   /// Gives a scope that does not wait time to be left.
   static func nap() { SystemThread.sleep(until: .now.advanced(by: .milliseconds(3))) }
+  static func unblockAllSignals() {
+    var none = sigset_t()
+    _ = unsafe sigemptyset(&none)
+    _ = unsafe pthread_sigmask(SIG_SETMASK, &none, nil)
+  }
   static func leave(_ code: Int32) -> Never { exit(code) }
   static func breakOff() -> Never { pthread_exit(nil) }
 

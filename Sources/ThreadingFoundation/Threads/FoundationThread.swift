@@ -118,13 +118,19 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
   public final func start() throws(ThreadingError) {
     handle.beginStart(of: "FoundationThread")
     do throws(ThreadingError) {
+      try attributes.checkGuardAndSignals()
+      if attributes.guardSize != nil {
+        throw .refused(
+          by: "ThreadAttributes.guardSize", code: .invalid,
+          "Foundation does not let the size of the guard be chosen")
+      }
       let setup = try ThreadSetup(attributes, for: handle)
       let next = StartAttempt { [self] in
         if setup?.perform() != false { run() }
       }
       if let size = try attributes.roundedStackSize() { try next.setStackSize(size) }
       attempt.withLock { $0 = next }
-      try next.start()
+      try next.start(blocking: attributes.blockedSignals)
       try setup?.wait()
       handle.endStart(succeeded: true)
     } catch {

@@ -55,10 +55,12 @@ final class StartAttempt: @unchecked Sendable {
     }
   }
 
-  func start() throws(ThreadingError) {
-    SystemThread.lastError = 0
-    thread.start()
-    let code = SystemThread.lastError
+  func start(blocking signals: Set<Int32>) throws(ThreadingError) {
+    let code = SystemThread.withSignalsBlocked(signals) {
+      SystemThread.lastError = 0
+      thread.start()
+      return SystemThread.lastError
+    }
     if code == 0 { return }
     // Something failed. If it was not the start, the thread comes first here or is told to leave.
     if shared.take(2) != nil {

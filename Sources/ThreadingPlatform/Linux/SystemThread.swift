@@ -34,6 +34,12 @@ package struct SystemThread: @unchecked Sendable {
 
     package var isDetached: Bool
 
+    /// Bytes that are kept inaccessible at the far end of the stack, out of its size; nil takes a page.
+    package var guardSize: Int?
+
+    /// Signals that the thread is started with blocked, beside those that its starter blocks.
+    package var blockedSignals: Set<CInt> = []
+
     package init(stackSize: Int? = nil, isDetached: Bool = false) {
       self.stackSize = stackSize
       self.isDetached = isDetached
@@ -63,9 +69,16 @@ package struct SystemThread: @unchecked Sendable {
           message: "a stack of \(size) bytes is below the minimum of \(minimumStackSize) bytes")
       }
     }
+    if let size = attributes.guardSize {
+      code = unsafe pthread_attr_setguardsize(&native, size)
+      guard code == 0 else { throw .refused("pthread_attr_setguardsize", code) }
+    }
     let context = unsafe Unmanaged.passRetained(StartContext(body: body))
     var handle = pthread_t()
-    code = unsafe pthread_create(&handle, &native, systemThreadEntry, context.toOpaque())
+    // A new thread starts with the signal mask of its starter: there is no moment without it.
+    code = withSignalsBlocked(attributes.blockedSignals) {
+      unsafe pthread_create(&handle, &native, systemThreadEntry, context.toOpaque())
+    }
     guard code == 0 else {
       unsafe context.release()
       throw .refusedThread(code, stackSize: attributes.stackSize)
@@ -212,6 +225,35 @@ extension SystemThread {
       lowest: UInt(bitPattern: address), size: size, guardSize: guardSize)
   }
 
+  /// Runs `body` with some signals blocked for the calling thread, beside those that are already.
+  package static func withSignalsBlocked<Result>(
+    _ signals: Set<CInt>, _ body: () -> Result
+  ) -> Result {
+    if signals.isEmpty { return body() }
+    var added = sigset_t()
+    var former = sigset_t()
+    _ = unsafe sigemptyset(&added)
+    for signal in signals { _ = unsafe sigaddset(&added, signal) }
+    _ = unsafe pthread_sigmask(SIG_BLOCK, &added, &former)
+    defer { _ = unsafe pthread_sigmask(SIG_SETMASK, &former, nil) }
+    return body()
+  }
+
+  /// Whether a thread can block a signal: there is such a signal, and it is neither one that cannot be
+  /// blocked nor one of the C library's own.
+  package static func canBlock(_ signal: CInt) -> Bool {
+    var set = sigset_t()
+    return unsafe sigemptyset(&set) == 0 && sigaddset(&set, signal) == 0
+      && signal != SIGKILL && signal != SIGSTOP
+  }
+
+  /// Whether the calling thread has a signal blocked.
+  package static func isBlocked(_ signal: CInt) -> Bool {
+    var set = sigset_t()
+    _ = unsafe pthread_sigmask(SIG_BLOCK, nil, &set)
+    return unsafe sigismember(&set, signal) == 1
+  }
+
   /// The calling thread's `errno`, for a call of another library that drops the code it is refused
   /// with. 0 when no call has failed since it was set to 0.
   package static var lastError: CInt {
@@ -249,9 +291,12 @@ extension ThreadingError {
   /// The error of a thread that the system does not start.
   package static func refusedThread(_ code: CInt, stackSize: Int?) -> ThreadingError {
     let stack = stackSize.map { "a stack of \($0) bytes" } ?? "the default stack size"
+    let reason =
+      code == EINVAL
+      ? "it leaves too little beside the guard and the thread-local variables"
+      : "it is out of memory or at its limit of threads"
     return ThreadingError(
       call: "pthread_create", code: code,
-      message: "the system refused another thread with \(stack): "
-        + "it is out of memory or at its limit of threads")
+      message: "the system refused another thread with \(stack): \(reason)")
   }
 }

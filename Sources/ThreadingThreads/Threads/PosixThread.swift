@@ -117,9 +117,12 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
     do throws(ThreadingError) {
       let setup = try ThreadSetup(attributes, for: handle)
       // A thread that may refuse to run is detached when it has not: until then it can be joined.
-      let native = SystemThread.Attributes(
+      try attributes.checkGuardAndSignals()
+      var native = SystemThread.Attributes(
         stackSize: try attributes.roundedStackSize(),
         isDetached: attributes.isDetached && setup == nil)
+      native.guardSize = attributes.guardSize
+      native.blockedSignals = attributes.blockedSignals
       if attributes.isDetached { custody.startDetached() }
       let system = try SystemThread.start(native) { [self] in
         if setup?.perform() != false { run() }

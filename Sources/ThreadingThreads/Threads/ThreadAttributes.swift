@@ -32,6 +32,18 @@ public struct ThreadAttributes: Sendable, Hashable {
   /// when it ends.
   public var isDetached: Bool
 
+  /// Bytes that are kept inaccessible at the far end of the stack, so that running over it stops the
+  /// program instead of overwriting what lies there. Rounded up to whole pages; nil takes one page, 0
+  /// none. The C library may take them out of the stack size.
+  ///
+  /// Foundation does not let the guard be chosen: `FoundationThread` refuses a value.
+  public var guardSize: Int?
+
+  /// Signals that are blocked for the thread from its first moment, by number, beside those that its
+  /// starter has blocked; the starter's own mask is as before. Signals to the process then go to other
+  /// threads.
+  public var blockedSignals: Set<Int32> = []
+
   /// How the kernel shares processors out to the thread; nil leaves it as its starter is scheduled, but
   /// for real-time policies and negative nice values set by this package, which are not inherited.
   public var scheduling: SchedulingPolicy?
@@ -75,8 +87,23 @@ public struct ThreadAttributes: Sendable, Hashable {
   /// - Throws: a ``ThreadingError`` with the code `EINVAL` that names the value and the limit.
   public func validate() throws(ThreadingError) {
     _ = try roundedStackSize()
+    try checkGuardAndSignals()
     try scheduling?.validate()
     try cpus?.checkAllowed(by: "ThreadAttributes.cpus")
+  }
+
+  package func checkGuardAndSignals() throws(ThreadingError) {
+    let most = Self.maximumStackSize
+    if let size = guardSize, !(0...most).contains(size) {
+      throw .refused(
+        by: "ThreadAttributes.guardSize", code: .invalid,
+        "a guard of \(size) bytes is outside 0...\(most)")
+    }
+    if let wrong = blockedSignals.sorted().first(where: { !SystemThread.canBlock($0) }) {
+      throw .refused(
+        by: "ThreadAttributes.blockedSignals", code: .invalid,
+        "signal \(wrong) does not exist or cannot be blocked")
+    }
   }
 
   /// The stack size that a thread gets, in whole pages; nil for the process's default.

@@ -140,6 +140,28 @@ struct FoundationThreadTests {
     #expect(throws: ThreadingError.self) { try thread.join() }
   }
 
+  @Test("scheduling, processors and blocked signals are in force before the body runs")
+  func setup() throws {
+    var attributes = ThreadAttributes(scheduling: .other(nice: 6))
+    attributes.cpus = CPUSet(try CPUSet.allowed().numbers.prefix(1))
+    attributes.blockedSignals = [10]
+    let thread = try FoundationThread.start(attributes) {
+      (
+        try? ThreadHandle.current.scheduling(), try? ThreadHandle.current.affinity(),
+        SystemThread.isBlocked(10)
+      )
+    }
+    let inside = try thread.join()
+    #expect(inside.0 == .other(nice: 6))
+    #expect(inside.1 == attributes.cpus)
+    #expect(inside.2)
+    attributes.cpus = CPUSet([60_000])
+    #expect(throws: ThreadingError.self) { try FoundationThread.start(attributes) {} }
+    attributes = ThreadAttributes()
+    attributes.guardSize = 4096
+    #expect(throws: ThreadingError.self) { try FoundationThread.start(attributes) {} }
+  }
+
   @Test("both families answer to the same generic code")
   func families() throws {
     #expect(try nameInside(FoundationThread<String?, Never>.self) == "either family")

@@ -81,6 +81,68 @@ struct ThreadAttributesTests {
     #expect(thread.state == .notStarted)
   }
 
+  @Test(
+    "the guard is as large as asked for, in whole pages", arguments: [(0, 0), (1, 1), (8192, 2)])
+  func guardSize(asked: Int, pages: Int) throws {
+    var attributes = ThreadAttributes(stackSize: 256 * 1024)
+    attributes.guardSize = asked
+    let thread = try PosixThread.start(attributes) { () -> Int in
+      do { return try SystemThread.currentStack().guardSize } catch { return -1 }
+    }
+    let measured = try thread.join()
+    #expect(measured == asked || measured == pages * SystemThread.pageSize)
+  }
+
+  @Test("a guard out of range is refused")
+  func badGuard() throws {
+    var attributes = ThreadAttributes(stackSize: 64 * 1024)
+    attributes.guardSize = -1
+    let negative = try #require(throws: ThreadingError.self) { try attributes.validate() }
+    #expect(negative.call == "ThreadAttributes.guardSize")
+  }
+
+  @Test("signals are blocked for the new thread alone, from its first moment")
+  func signals() throws {
+    var attributes = ThreadAttributes()
+    attributes.blockedSignals = [10, 12]
+    let blocking = attributes
+    // Its own thread with nothing blocked: the one that runs the test may have signals blocked.
+    let starter = try PosixThread.start { () -> [[Bool]] in
+      SystemThreadReport.unblockAllSignals()
+      let thread = try? PosixThread.start(blocking) {
+        [10, 12, 15].map { SystemThread.isBlocked($0) }
+      }
+      return [(try? thread?.join()) ?? [], [10, 12, 15].map { SystemThread.isBlocked($0) }]
+    }
+    #expect(try starter.join() == [[true, true, false], [false, false, false]])
+    for signal in [0, 9, 19, 32, 65, -1] as [Int32] {
+      attributes.blockedSignals = [signal]
+      let error = try #require(throws: ThreadingError.self) { try attributes.validate() }
+      #expect(error.message.contains("signal \(signal)"))
+      #expect(throws: error) { try PosixThread.start(attributes) {} }
+    }
+  }
+
+  @Test("an object's method is called in the background, and the object is let go of")
+  func background() throws {
+    final class Model: Sendable {
+      let flag: Shared.Flag
+      init(_ flag: Shared.Flag) { self.flag = flag }
+      func reload() { if !ThreadHandle.current.isMain { flag.set() } }
+    }
+    let flag = Shared.Flag()
+    weak var model: Model?
+    let handle: ThreadHandle
+    do {
+      let object = Model(flag)
+      model = object
+      handle = try performInBackground(object, Model.reload)
+    }
+    #expect(eventually { handle.state == .finished })
+    #expect(flag.isSet)
+    #expect(model == nil)
+  }
+
   @Test("a refused start leaves nothing behind")
   func nothingLeaks() throws {
     let before = Shared.Counted.alive.load(ordering: .relaxed)
