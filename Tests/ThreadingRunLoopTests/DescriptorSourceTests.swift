@@ -175,6 +175,35 @@ struct DescriptorSourceTests {
     #expect(counts.reduce(0, +) == 1)
   }
 
+  @Test("an event of a source that was cancelled does not reach the one that took its place")
+  func placeTakenInTheSameBatch() throws {
+    let strays = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let pipes = [Pipe(), Pipe()]
+      let quiet = Pipe()
+      let strays = Shared(0)
+      let sources = Shared<[DescriptorSource]>([])
+      sources.set(
+        (0..<2).map { index in
+          DescriptorSource(pipes[index].reader, for: .readable) { _, _ in
+            // Both were ready: the other one's event is still to be served.
+            for source in sources.value { source.cancel() }
+            for descriptor in [quiet.reader, quiet.writer] {
+              try? loop.add(
+                DescriptorSource(descriptor, for: []) { _, _ in strays.change { $0 += 1 } })
+            }
+          }
+        })
+      for index in 0..<2 {
+        pipes[index].write()
+        try? loop.add(sources.value[index])
+      }
+      loop.run(for: .milliseconds(5))
+      return strays.value
+    }
+    #expect(strays == 0)
+  }
+
   @Test("what cannot be watched is refused with the reason, and may be added once it can")
   func refusals() throws {
     let codes = try onOwnThread { () -> [String] in
