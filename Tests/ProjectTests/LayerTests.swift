@@ -41,6 +41,14 @@ struct LayerTests {
     }
   }
 
+  @Test("a programming error has a message in optimised builds: precondition has none there")
+  func preconditions() throws {
+    for file in try Repository.swiftFiles(in: "Sources") where !file.hasSuffix("/Require.swift") {
+      let calls = try Repository.text(file).matches(of: /\b(?:precondition|assert)(?:Failure)?\(/)
+      #expect(calls.isEmpty, "\(file)")
+    }
+  }
+
   @Test("only the platform layer asks which system it runs on")
   func platformConditions() throws {
     for file in try Repository.swiftFiles(in: "Sources")

@@ -90,7 +90,7 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
   /// - Precondition: It is called by the thread itself, and either overridden or given a closure. If
   ///   not, the program stops.
   open func main() throws(Failure) -> Output {
-    precondition(
+    require(
       handle.isCurrent, "FoundationThread.main: not called by the thread itself; use start()")
     guard let body else {
       fatalError("FoundationThread.main: \(handle) has neither a body nor a main() of its own")

@@ -1,5 +1,6 @@
 internal import Synchronization
 internal import ThreadingLocks
+internal import ThreadingPlatform
 
 /// Operations in an operation: it runs them side by side and has finished when all of them have.
 ///
@@ -37,7 +38,7 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
   ///     threads unless given.
   /// - Precondition: `width` is at least 1. If not, the program stops.
   public init(name: String? = nil, width: Int? = nil) {
-    precondition(
+    require(
       width ?? 1 >= 1, "GroupOperation: a width of \(width ?? 0) runs nothing; at least 1 is needed"
     )
     groupWidth = width

@@ -165,7 +165,7 @@ extension ThreadOperation {
     switch now.phase {
     case .finishing, .finished: return false
     case .executing:
-      precondition(
+      require(
         isAsynchronous,
         "ThreadOperation.finish: \(self) is not asynchronous: it finishes when main() returns")
     case .pending, .adding, .waiting, .ready:

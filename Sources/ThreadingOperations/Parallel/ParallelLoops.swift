@@ -148,7 +148,7 @@ public func parallelReduce<
 ) throws(Failure) -> Value {
   let count = collection.count
   let size = piece ?? max(1, (count + 127) / 128)
-  precondition(size >= 1, "parallelReduce: pieces of \(size) elements; at least 1")
+  if size < 1 { fatalError("parallelReduce: pieces of \(size) elements; at least 1") }
   let pieces = (count + size - 1) / size
   let parts = try parallelMap(0..<pieces, on: pool, piece: 1) { part throws(Failure) in
     var value = identity

@@ -18,7 +18,7 @@ extension ThreadPool {
     _ body: @Sendable (Range<Int>) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
     if let piece {
-      precondition(
+      require(
         piece >= 1, "a parallel loop in pieces of \(piece) items does nothing; at least 1")
     }
     guard count > 0 else { return true }

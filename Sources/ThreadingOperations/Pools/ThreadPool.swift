@@ -47,7 +47,7 @@ public final class ThreadPool: Sendable {
     attributes: ThreadAttributes = ThreadAttributes(), idleTimeout: Duration = .seconds(10)
   ) throws(ThreadingError) {
     let maximum = maximumThreads ?? Processors.available
-    precondition(
+    require(
       maximum >= 1, "ThreadPool: a pool of \(maximum) threads runs nothing; at least 1 is needed")
     var own = attributes
     if own.name == nil { own.name = name }

@@ -98,7 +98,7 @@ public final class ThreadOperationQueue: Sendable {
   deinit { core.handleIsGone() }
 
   private static func checked(_ width: Int) -> Int {
-    precondition(width >= 0, "ThreadOperationQueue: a width of \(width) is negative")
+    require(width >= 0, "ThreadOperationQueue: a width of \(width) is negative")
     return width
   }
 

@@ -51,7 +51,7 @@ package enum Futex {
     // EFAULT: the word's memory has been returned to the system after the waker had let go of it,
     // so nobody sleeps there. Any other refusal is a fault of ours.
     if woken == -EFAULT { return 0 }
-    precondition(woken >= 0, "Futex.wake: the kernel refused the call with errno \(-woken)")
+    require(woken >= 0, "Futex.wake: the kernel refused the call with errno \(-woken)")
     return woken
   }
 

@@ -181,7 +181,7 @@ package final class Poller: Sendable {
   private func control(
     _ operation: CInt, _ descriptor: CInt, _ events: Events, _ trigger: Trigger, _ token: UInt64
   ) throws(ThreadingError) {
-    precondition(token != Self.reservedToken, "Poller: the token \(token) is reserved")
+    require(token != Self.reservedToken, "Poller: the token \(token) is reserved")
     var native: UInt32 = EPOLLRDHUP.rawValue
     if events.contains(.readable) { native |= EPOLLIN.rawValue }
     if events.contains(.writable) { native |= EPOLLOUT.rawValue }
@@ -214,7 +214,7 @@ package final class Poller: Sendable {
         count = unsafe ctp_epoll_wait(epoll, buffer.baseAddress!, CInt(buffer.count), &timeout)
       }
     } while count == -EINTR
-    precondition(count >= 0, "Poller.wait: epoll_wait failed with errno \(-count)")
+    require(count >= 0, "Poller.wait: epoll_wait failed with errno \(-count)")
     var woken = false
     for index in 0..<Int(count) {
       let token = unsafe ctp_epoll_event_token(&buffer[index])

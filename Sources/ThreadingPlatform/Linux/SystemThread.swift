@@ -92,7 +92,7 @@ package struct SystemThread: @unchecked Sendable {
   ///   calling one.
   package func join() {
     let code = pthread_join(handle, nil)
-    precondition(code == 0, "SystemThread.join: pthread_join failed with errno \(code)")
+    require(code == 0, "SystemThread.join: pthread_join failed with errno \(code)")
   }
 
   /// Has the system free the thread by itself when it ends.
@@ -100,7 +100,7 @@ package struct SystemThread: @unchecked Sendable {
   /// - Precondition: the thread is joinable and was not joined or detached before.
   package func detach() {
     let code = pthread_detach(handle)
-    precondition(code == 0, "SystemThread.detach: pthread_detach failed with errno \(code)")
+    require(code == 0, "SystemThread.detach: pthread_detach failed with errno \(code)")
   }
 }
 

@@ -21,24 +21,24 @@ package enum ThreadRecordSlot {
   ///
   /// - Precondition: the slot is empty.
   package static func install(_ record: any ThreadRecordObject) {
-    unsafe precondition(
+    unsafe require(
       ctp_get_thread_record() == nil, "ThreadRecordSlot.install: the thread has a record already")
     let retained = unsafe Unmanaged<AnyObject>.passRetained(record).toOpaque()
     let code = unsafe pthread_setspecific(destructorKey, retained)
-    precondition(code == 0, "ThreadRecordSlot.install: pthread_setspecific failed, errno \(code)")
+    require(code == 0, "ThreadRecordSlot.install: pthread_setspecific failed, errno \(code)")
     unsafe ctp_set_thread_record(retained)
   }
 
   /// Has the system call the destructor once more for a record that it has just handed to it.
   fileprivate static func keepForNextRound(_ record: UnsafeMutableRawPointer) {
     let code = unsafe pthread_setspecific(destructorKey, record)
-    precondition(code == 0, "ThreadRecordSlot: pthread_setspecific failed, errno \(code)")
+    require(code == 0, "ThreadRecordSlot: pthread_setspecific failed, errno \(code)")
   }
 
   private static let destructorKey: pthread_key_t = {
     var key = pthread_key_t()
     let code = unsafe pthread_key_create(&key, threadRecordDestructor)
-    precondition(code == 0, "ThreadRecordSlot: pthread_key_create failed, errno \(code)")
+    require(code == 0, "ThreadRecordSlot: pthread_key_create failed, errno \(code)")
     return key
   }()
 }

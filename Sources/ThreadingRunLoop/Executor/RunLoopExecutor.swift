@@ -32,7 +32,7 @@ public final class RunLoopExecutor: SerialExecutor, TaskExecutor {
   ///   - loop: Whose thread the jobs run on. Any number of executors may share it.
   ///   - modes: The modes in which they may run.
   public init(_ loop: ThreadRunLoop, in modes: ThreadRunLoop.ModeSet = .common) {
-    precondition(
+    require(
       !modes.isEmpty, "RunLoopExecutor.init: the set of modes is empty; no job would ever run")
     self.loop = loop
     self.modes = modes
@@ -62,7 +62,7 @@ public final class RunLoopExecutor: SerialExecutor, TaskExecutor {
 
   /// Stops the program if the calling thread is not the loop's.
   public func checkIsolated() {
-    precondition(
+    require(
       loop.isCurrent,
       "RunLoopExecutor.checkIsolated: the code is isolated to the loop of thread "
         + "\(loop.threadID), but runs on thread \(SystemThread.currentID)")

@@ -144,7 +144,7 @@ extension ThreadRunLoop {
   public func add(
     _ source: CustomInputSource, in modes: ModeSet = .common
   ) throws(ThreadingError) {
-    precondition(
+    require(
       !modes.isEmpty, "ThreadRunLoop.add: the set of modes is empty; the source would do nothing")
     try source.add(to: self, modes: modes.bits)
     notifyFromOutside()

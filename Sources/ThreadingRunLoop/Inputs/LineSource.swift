@@ -73,7 +73,7 @@ public final class LineSource: InputSource, SignalledSource, @unchecked Sendable
   public init(
     _ descriptor: CInt, maximumLength: Int = 1 << 20, handler: @escaping Handler
   ) {
-    precondition(
+    require(
       maximumLength >= 1,
       "LineSource.init: a maximum length of \(maximumLength) is below the minimum of 1")
     self.descriptor = descriptor

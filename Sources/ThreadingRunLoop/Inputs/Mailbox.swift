@@ -60,7 +60,7 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
   ///   - handler: Called on the loop's thread with each message.
   /// - Precondition: `capacity` is at least 1. If it is not, the program stops.
   public init(capacity: Int = .max, handler: @escaping @Sendable (Message) -> Void) {
-    precondition(capacity >= 1, "Mailbox.init: a capacity of \(capacity) is below the minimum of 1")
+    require(capacity >= 1, "Mailbox.init: a capacity of \(capacity) is below the minimum of 1")
     self.capacity = capacity
     self.handler = handler
     super.init()

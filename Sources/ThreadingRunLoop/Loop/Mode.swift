@@ -1,4 +1,5 @@
 internal import ThreadingLocks
+internal import ThreadingPlatform
 
 extension ThreadRunLoop {
   /// A named set of things that a run listens to: each run is in one mode, and only what was added
@@ -19,7 +20,7 @@ extension ThreadRunLoop {
     public init(_ name: String) {
       index = Self.names.withLock { names in
         if let known = names.firstIndex(of: name) { return UInt8(known) }
-        precondition(
+        require(
           names.count < 63,
           "ThreadRunLoop.Mode: the mode \"\(name)\" is the 63rd; a process can have 62 of its own")
         names.append(name)

@@ -9,7 +9,7 @@ extension ThreadRunLoop {
   /// - Complexity: O(log n) in the timers of the loop.
   /// - Note: Safe to call from any thread; wakes the loop if it sleeps past the timer's moment.
   public func add(_ timer: ThreadTimer, in modes: ModeSet = .common) throws(ThreadingError) {
-    precondition(
+    require(
       !modes.isEmpty, "ThreadRunLoop.add: the set of modes is empty; the timer would never fire")
     try items.add(timer, modes: modes.bits)?.notifyFromOutside()
   }
@@ -26,7 +26,7 @@ extension ThreadRunLoop {
   ///   again then.
   /// - Note: Safe to call from any thread.
   public func add(_ source: InputSource, in modes: ModeSet = .common) throws(ThreadingError) {
-    precondition(
+    require(
       !modes.isEmpty, "ThreadRunLoop.add: the set of modes is empty; the source would do nothing")
     try items.add(source, modes: modes.bits).notifyFromOutside()
   }

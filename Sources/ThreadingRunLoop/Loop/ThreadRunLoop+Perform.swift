@@ -47,7 +47,7 @@ extension ThreadRunLoop {
   }
 
   func post(_ modes: ModeSet, _ work: PostedWork) -> Bool {
-    precondition(
+    require(
       !modes.isEmpty, "ThreadRunLoop.perform: the set of modes is empty; the block would never run")
     let block = UnsafeMutablePointer<PostedBlock>.allocate(capacity: 1)
     unsafe block.initialize(to: PostedBlock(next: nil, modes: modes.bits, work: work))

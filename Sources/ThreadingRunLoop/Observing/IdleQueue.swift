@@ -56,7 +56,7 @@ extension ThreadRunLoop {
   public func performWhenIdle(
     key: String? = nil, in modes: ModeSet = .common, _ block: @escaping @Sendable () -> Void
   ) -> Bool {
-    precondition(
+    require(
       !modes.isEmpty,
       "ThreadRunLoop.performWhenIdle: the set of modes is empty; the block would never run")
     let (loop, replaced) = items.withLock { state in

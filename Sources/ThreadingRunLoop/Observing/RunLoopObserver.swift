@@ -136,7 +136,7 @@ extension ThreadRunLoop {
   ///   the loop's thread has ended.
   /// - Note: Safe to call from any thread. Does not wake the loop.
   public func add(_ observer: RunLoopObserver, in modes: ModeSet = .common) throws(ThreadingError) {
-    precondition(
+    require(
       !modes.isEmpty, "ThreadRunLoop.add: the set of modes is empty; the observer would do nothing")
     try items.add(observer, modes: modes.bits)
   }

@@ -125,7 +125,7 @@ public struct CPUSet: Sendable, Hashable, SetAlgebra {
   /// - Precondition: `number` is in `0...largestNumber`. If it is not, the program stops.
   @discardableResult
   public mutating func insert(_ number: Int) -> (inserted: Bool, memberAfterInsert: Int) {
-    precondition(
+    require(
       (0...Self.largestNumber).contains(number),
       "CPUSet.insert: processor \(number) is outside 0...\(Self.largestNumber)")
     if contains(number) { return (false, number) }

@@ -61,7 +61,7 @@ public final class ThreadScope: Sendable {
 
   private func enter(_ handle: ThreadHandle) {
     let reason: String?? = state.withLock { state in
-      precondition(state.isOpen, "ThreadScope.start: the scope has been left")
+      require(state.isOpen, "ThreadScope.start: the scope has been left")
       if state.threads.count >= state.limit {
         state.threads.removeAll { $0.state == .finished }
         state.limit = max(16, state.threads.count * 2)

@@ -110,9 +110,9 @@ public struct ThreadDictionary: Sendable {
 
   @inlinable
   func checkOwner() {
-    precondition(
-      owner.isCurrent, "ThreadDictionary: a local value of a thread was asked for by another thread"
-    )
+    if !owner.isCurrent {
+      fatalError("ThreadDictionary: a local value of a thread was asked for by another thread")
+    }
   }
 }
 

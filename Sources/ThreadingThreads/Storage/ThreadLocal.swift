@@ -133,7 +133,7 @@ public final class ThreadLocal<Value>: Sendable {
   }
 
   private func checkNotInUse() {
-    precondition(
+    require(
       isAtHand || !hasValue, "ThreadLocal: the value is used inside withValue of the same variable")
   }
 }

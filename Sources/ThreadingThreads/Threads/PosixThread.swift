@@ -95,7 +95,7 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
   /// - Precondition: It is called by the thread itself, and either overridden or given a closure. If
   ///   not, the program stops.
   open func main() throws(Failure) -> Output {
-    precondition(handle.isCurrent, "PosixThread.main: not called by the thread itself; use start()")
+    require(handle.isCurrent, "PosixThread.main: not called by the thread itself; use start()")
     guard let body else {
       fatalError("PosixThread.main: \(handle) has neither a body nor a main() of its own")
     }

@@ -155,11 +155,11 @@ public final class ThreadHandle: Sendable {
   /// The run loop of the thread. Only for the thread itself.
   package var runLoop: AnyObject? {
     get {
-      precondition(isCurrent, "ThreadHandle.runLoop: not the calling thread")
+      require(isCurrent, "ThreadHandle.runLoop: not the calling thread")
       return unsafe local.runLoop
     }
     set {
-      precondition(isCurrent, "ThreadHandle.runLoop: not the calling thread")
+      require(isCurrent, "ThreadHandle.runLoop: not the calling thread")
       unsafe local.runLoop = newValue
     }
   }
@@ -167,11 +167,11 @@ public final class ThreadHandle: Sendable {
   /// What the operations layer keeps of the thread. Only for the thread itself.
   package var operations: AnyObject? {
     get {
-      precondition(isCurrent, "ThreadHandle.operations: not the calling thread")
+      require(isCurrent, "ThreadHandle.operations: not the calling thread")
       return unsafe local.operations
     }
     set {
-      precondition(isCurrent, "ThreadHandle.operations: not the calling thread")
+      require(isCurrent, "ThreadHandle.operations: not the calling thread")
       unsafe local.operations = newValue
     }
   }
@@ -184,7 +184,7 @@ public final class ThreadHandle: Sendable {
   ///
   /// - Precondition: This is the calling thread. If it is not, the program stops.
   public func atEnd(_ hook: @escaping () -> Void) {
-    precondition(isCurrent, "ThreadHandle.atEnd: not the calling thread")
+    require(isCurrent, "ThreadHandle.atEnd: not the calling thread")
     unsafe local.endHooks.append(hook)
   }
 

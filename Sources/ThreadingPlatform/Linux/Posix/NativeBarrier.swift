@@ -38,7 +38,7 @@ package struct NativeBarrier: Sendable {
   /// - Returns: Whether the caller is the one thread of this round that is told so.
   package func wait() -> Bool {
     let code = unsafe pthread_barrier_wait(memory.pointer)
-    precondition(
+    require(
       code == 0 || code == PTHREAD_BARRIER_SERIAL_THREAD,
       "NativeBarrier.wait: pthread_barrier_wait failed with errno \(code)")
     return code == PTHREAD_BARRIER_SERIAL_THREAD
