@@ -82,8 +82,7 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
   /// - Throws: ``ThreadOperationError/Reason/poolIsShutDown``, and ``ThreadOperationError/Reason/alreadyUsed``
   ///   if one of the operations was started elsewhere meanwhile.
   public override func main() throws {
-    let pool = core?.pool ?? .shared
-    let queue = ThreadOperationQueue(name: name ?? "group", width: groupWidth, pool: pool)
+    let queue = innerQueue(width: groupWidth)
     let waiting = group.withLock { group in
       group.queue = queue
       defer { group.waiting = [] }

@@ -54,6 +54,9 @@ struct OperationWord: Equatable {
   /// Cancellation handlers are waiting to be called.
   static let hasHandlers: UInt32 = 1 << 13
 
+  /// Conditions are to be asked before `main()`.
+  static let hasConditions: UInt32 = 1 << 14
+
   private static let priorityShift: UInt32 = 16
   private static let priorityMask: UInt32 = 0b111 << 16
 

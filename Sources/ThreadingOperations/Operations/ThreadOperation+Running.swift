@@ -137,12 +137,14 @@ extension ThreadOperation {
   final func execute(in context: OperationContext, skipping: Bool) -> Ending {
     if skipping {
       willBeSkipped()
+      if load().has(OperationWord.hasConditions) { dropConditions() }
       return enterFinishing(OperationWord.wasSkipped) == nil ? .finishedElsewhere : .finished
     }
     return context.entering(self) {
       // relaxed: read by the same thread, to find that it would wait for itself.
       runner.store(SystemThread.currentID, ordering: .relaxed)
       do {
+        if load().has(OperationWord.hasConditions) { try checkConditions() }
         try main()
       } catch {
         return enterFinishing(failing: error) == nil ? .finishedElsewhere : .finished
@@ -280,6 +282,20 @@ extension ThreadOperation {
       unsafe edge.pointee.dependency.release()
       unsafe edge.deallocate()
     }
+  }
+}
+
+extension ThreadOperation {
+  /// A queue whose operations run where this one's queue has them run, but do not count against its width; on the
+  /// shared pool for an operation that was started by hand.
+  final func innerQueue(width: Int?) -> ThreadOperationQueue {
+    guard let core else {
+      return ThreadOperationQueue(name: label, width: width)
+    }
+    return ThreadOperationQueue(
+      core: QueueCore(
+        name: label, width: width ?? core.executor.drainLimit, executor: core.executor,
+        owner: core.pool))
   }
 }
 

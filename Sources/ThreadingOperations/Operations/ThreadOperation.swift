@@ -260,6 +260,8 @@ final class OperationExtras {
   var name: String?
   var error: (any Error)?
   var completions: [@Sendable (ThreadOperation) -> Void] = []
+  var conditions: [@Sendable (ThreadOperation) throws -> Void] = []
+  var cancellationReason: (any Error)?
   var cancellationHandlers: [@Sendable (ThreadOperation) -> Void] = []
 
   init(name: String?) { self.name = name }

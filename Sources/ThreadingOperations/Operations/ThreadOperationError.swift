@@ -16,6 +16,12 @@ public struct ThreadOperationError: Error, Hashable, Sendable {
     case poolIsShutDown
     /// The operation was cancelled before it had a result.
     case cancelled
+    /// One that it depended on did not complete, and it was to be cancelled then.
+    case dependencyFailed
+    /// It had not finished when its time was over.
+    case timedOut
+    /// The system refused the thread that keeps the time.
+    case noTimer
   }
 
   /// Why the call was refused.

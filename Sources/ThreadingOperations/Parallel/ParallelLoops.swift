@@ -2,8 +2,10 @@
 /// are done.
 ///
 /// ```swift
-/// let squares = AtomicCounter()
-/// parallelForEach(1...1_000) { squares.add($0 * $0) }
+/// let primes = Locked<[Int]>([])
+/// parallelForEach(1...1_000) { number in
+///   if isPrime(number) { primes.withLock { $0.append(number) } }
+/// }
 /// ```
 ///
 /// Elements are handed out in pieces that become smaller toward the end, so cheap elements cost little more than
@@ -43,11 +45,11 @@ public func parallelForEach<Elements: RandomAccessCollection & Sendable, Failure
 /// form for loops whose inner part the compiler should see as a plain loop.
 ///
 /// ```swift
-/// let total = AtomicCounter()
+/// let total = Locked(0)
 /// parallelForEachPiece(of: 1_000_000) { piece in
 ///   var sum = 0
 ///   for number in piece { sum &+= number }
-///   total.add(sum)
+///   total.withLock { [sum] in $0 += sum }
 /// }
 /// ```
 ///
