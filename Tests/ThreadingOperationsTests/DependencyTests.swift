@@ -86,55 +86,6 @@ struct DependencyTests {
     #expect(journal.entries == ["late", "operation"])
   }
 
-  @Test("A dependency added at the moment when the last one finishes is waited for, or refused")
-  func addedAtTheEnd() throws {
-    let queue = ThreadOperationQueue(width: 1)
-    let rounds = Scale.isSanitized ? 2_000 : 20_000
-    let early = Atomic<Int>(0)
-    let runs = Atomic<Int>(0)
-    let waitedFor = Atomic<Int>(0)
-    let begin = Meeting(of: 2)
-    let end = Meeting(of: 2)
-    let firsts = (0..<rounds).map { _ in ClosureOperation {} }
-    let lates = (0..<rounds).map { _ in ClosureOperation {} }
-    let isLate = (0..<rounds).map { _ in SharedTruth(false) }
-    let operations = (0..<rounds).map { round in
-      ClosureOperation {
-        runs.wrappingAdd(1, ordering: .relaxed)
-        if isLate[round].value, !lates[round].isFinished {
-          early.wrappingAdd(1, ordering: .relaxed)
-        }
-      }
-    }
-    try concurrently(2) { thread in
-      for round in 0..<rounds {
-        do {
-          if thread == 0 {
-            try operations[round].addDependency(firsts[round])
-            try queue.add(operations[round])
-          }
-          begin.join(round)
-          if thread == 0 {
-            try firsts[round].start()
-          } else {
-            try operations[round].addDependency(lates[round])
-            isLate[round].value = true
-            waitedFor.wrappingAdd(1, ordering: .relaxed)
-            try lates[round].start()
-          }
-        } catch {
-          if (error as? ThreadOperationError)?.reason != .hasStarted { Issue.record("\(error)") }
-        }
-        end.join(round)
-        operations[round].wait()
-      }
-    }
-    queue.waitForAll()
-    #expect(runs.load(ordering: .relaxed) == rounds)
-    #expect(early.load(ordering: .relaxed) == 0)
-    #expect(waitedFor.load(ordering: .relaxed) > 0)
-  }
-
   @Test("Dependants that are dropped before their dependency finishes are just gone")
   func droppedDependants() throws {
     let census = Census()

@@ -140,6 +140,63 @@ struct LoopQueueTests {
     #expect(error?.reason == .poolIsShutDown)
   }
 
+  /// Has `body` called at the moment when `operation` has lost its last dependency and its queue has not been
+  /// told yet: in the completion block of another dependant, whose loop has ended and which is cancelled
+  /// for that, on the thread that finishes the dependency.
+  private func atTheEndOfDependencies(
+    of operation: ThreadOperation, _ body: @escaping @Sendable () throws -> Void
+  ) throws {
+    let thread = try LoopThread()
+    let ended = ThreadOperationQueue(loop: thread.loop)
+    let dependency = ClosureOperation {}
+    let wedge = ClosureOperation {}
+    try wedge.addDependency(dependency)
+    try operation.addDependency(dependency)
+    let called = Journal<Bool>()
+    wedge.addCompletion { _ in
+      do {
+        try body()
+        called.append(true)
+      } catch {
+        Issue.record("\(error)")
+      }
+    }
+    try ended.add(wedge)
+    try thread.end()
+    let queue = ThreadOperationQueue()
+    try queue.add(operation)
+    try dependency.start()
+    #expect(called.entries == [true])
+    #expect(queue.waitForAll(for: .seconds(30)))
+  }
+
+  @Test("A dependency added when the last one has just gone is waited for")
+  func addedAtTheEnd() throws {
+    let late = ClosureOperation {}
+    let wasLate = Journal<Bool>()
+    let operation = ClosureOperation { wasLate.append(late.isFinished) }
+    try atTheEndOfDependencies(of: operation) {
+      try operation.addDependency(late)
+      try late.delay(for: .milliseconds(20))
+      try ThreadOperationQueue().add(late)
+    }
+    #expect(wasLate.entries == [true])
+  }
+
+  @Test("One that has run meanwhile does not run again when its queue is told late")
+  func toldLate() throws {
+    let runs = Atomic<Int>(0)
+    let late = ClosureOperation {}
+    let operation = ClosureOperation { runs.wrappingAdd(1, ordering: .relaxed) }
+    try atTheEndOfDependencies(of: operation) {
+      try operation.addDependency(late)
+      try late.start()
+      operation.wait()
+    }
+    #expect(runs.load(ordering: .relaxed) == 1)
+    #expect(operation.isFinished)
+  }
+
   @Test("Waiting on the loop's thread for what is to run there stops the program")
   func ownThread() async {
     await #expect(processExitsWith: .failure) {

@@ -119,30 +119,3 @@ enum OwnTime {
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 }
-
-/// Where a fixed number of threads meet, again and again, without sleeping: so that what they do next
-/// begins at one moment.
-final class Meeting: Sendable {
-  private let members: Int
-  private let arrivals = Atomic<Int>(0)
-
-  init(of members: Int) { self.members = members }
-
-  /// Each member calls this with the number of the meeting, from 0.
-  func join(_ number: Int) {
-    arrivals.wrappingAdd(1, ordering: .acquiringAndReleasing)
-    while arrivals.load(ordering: .acquiring) < (number + 1) * members { SystemYield.now() }
-  }
-}
-
-/// A truth value that threads share.
-final class SharedTruth: Sendable {
-  private let flag: Atomic<Bool>
-
-  init(_ value: Bool) { flag = Atomic(value) }
-
-  var value: Bool {
-    get { flag.load(ordering: .acquiring) }
-    set { flag.store(newValue, ordering: .releasing) }
-  }
-}

@@ -304,7 +304,7 @@ struct AsynchronousOperationTests {
 
   @Test("Of many threads that finish it without an error at once, one does, and it ends once")
   func finishRaceWithoutError() throws {
-    for round in 0..<400 {
+    for round in 0..<(Scale.isSanitized ? 50 : 300) {
       let open = Open()
       let ends = Atomic<Int>(0)
       open.addCompletion { _ in ends.wrappingAdd(1, ordering: .relaxed) }
