@@ -15,13 +15,15 @@ struct ImportSessionTests {
 
   /// Runs a session on a thread of its own, which has a run loop of its own.
   func session(
-    _ plan: ImportPlan, isTerminal: Bool = false
+    _ plan: ImportPlan, isTerminal: Bool = false,
+    whenPrinted: @escaping @Sendable (String) -> Void = { _ in }
   ) throws -> (result: ImportSession.Result, output: String, errors: String) {
     typealias Answer = (ImportSession.Result, String, String)
     let answer = Locked<Result<Answer, any Error>?>(nil)
     let join = try inBackground {
       let result = Result<Answer, any Error> {
         let recorder = Recorder()
+        recorder.whenPrinted = whenPrinted
         let session = ImportSession(
           plan: plan, library: try SQLiteLibrary(),
           console: recorder.console(isTerminal: isTerminal))
@@ -129,6 +131,16 @@ struct ImportSessionTests {
       // The first line names the feed and the database.
       for line in report.lines.dropFirst() { #expect(line.count <= 80, "\(line)") }
     }
+  }
+
+  @Test("a terminal that is stopped when all is over does not count as a loop that is held up")
+  func stoppedTerminal() throws {
+    let plan = ImportPlan(feed: try #require(SampleFeed.path), database: folder.database)
+    let heartbeat = try session(plan, isTerminal: true) { text in
+      // The bar is taken away.
+      if text == "\r\u{1B}[K" { usleep(1_000_000) }
+    }.result.heartbeat
+    if let delay = heartbeat.longestOwnDelay { #expect(delay < .milliseconds(500)) }
   }
 
   @Test("progress is lines of whole tens where the output is no terminal")

@@ -8,6 +8,9 @@ struct ImportReport {
 
   private static let shownRoutes = 5
 
+  /// Leaves room for figures of five digits in 80 columns.
+  private static let nameWidth = 24
+
   /// The report, line by line.
   var lines: [String] {
     var lines = [outcome]
@@ -99,7 +102,8 @@ struct ImportReport {
   }
 
   private func line(_ name: String, _ route: RouteBoard.Route) -> String {
-    var line = "  " + Figures.padded(Printable.plain(name, width: 28), to: 28)
+    let name = Printable.plain(name, width: Self.nameWidth)
+    var line = "  " + Figures.padded(name, to: Self.nameWidth)
     line += "  \(Figures.grouped(route.newTrips)) new trips, "
     line += "\(Figures.grouped(route.newStopTimes)) new stop times"
     if let first = route.firstDeparture, let last = route.lastDeparture {

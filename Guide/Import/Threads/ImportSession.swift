@@ -79,11 +79,13 @@ final class ImportSession {
 
     // The last connection: closing it takes the write-ahead log away.
     reader = nil
+    let measure = heartbeat.stop()
+    // A terminal that is stopped makes this wait, and nothing is left to be held up by it.
     display.eraseBar()
     var summary = operation.summary
     if let mergeFailure, summary.failure == nil { summary.failure = .view(mergeFailure) }
     return Result(
-      summary: summary, board: board, duration: duration, heartbeat: heartbeat.stop())
+      summary: summary, board: board, duration: duration, heartbeat: measure)
   }
 
   /// Lets signals through to this thread. A program inherits from the one that starts it which signals
