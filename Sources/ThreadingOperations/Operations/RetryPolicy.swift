@@ -1,3 +1,5 @@
+internal import ThreadingPlatform
+
 /// How often work that fails is tried, and how long the pauses between are.
 public struct RetryPolicy: Sendable {
   /// How often it is tried in all, at least once.
@@ -28,12 +30,12 @@ public struct RetryPolicy: Sendable {
     longestPause: Duration = .seconds(60), jitter: Double = 0,
     ifWorthwhile isWorthwhile: @escaping @Sendable (any Error) -> Bool = { _ in true }
   ) {
-    precondition(attempts >= 1, "RetryPolicy: \(attempts) attempts; at least 1 is needed")
-    precondition(pause >= .zero, "RetryPolicy: a pause of \(pause) is negative")
-    precondition(factor >= 1, "RetryPolicy: a factor of \(factor); at least 1 is needed")
-    precondition(
+    require(attempts >= 1, "RetryPolicy: \(attempts) attempts; at least 1 is needed")
+    require(pause >= .zero, "RetryPolicy: a pause of \(pause) is negative")
+    require(factor >= 1, "RetryPolicy: a factor of \(factor); at least 1 is needed")
+    require(
       longestPause >= .zero, "RetryPolicy: a longest pause of \(longestPause) is negative")
-    precondition((0...1).contains(jitter), "RetryPolicy: a jitter of \(jitter) is not from 0 to 1")
+    require((0...1).contains(jitter), "RetryPolicy: a jitter of \(jitter) is not from 0 to 1")
     self.attempts = attempts
     self.pause = pause
     self.factor = factor
