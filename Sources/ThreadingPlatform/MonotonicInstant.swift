@@ -56,13 +56,10 @@ extension Duration {
   /// The duration in whole nanoseconds, rounded up; the nearest representable number where it does
   /// not fit.
   package var saturatedNanoseconds: Int64 {
-    let (seconds, attoseconds) = components
+    // `components` would stop the program for a number of seconds beyond 64 bits.
+    let (whole, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
     // Division rounds toward zero: that is up for a negative rest, down for a positive one.
-    let rest = attoseconds / 1_000_000_000 + (attoseconds % 1_000_000_000 > 0 ? 1 : 0)
-    let (whole, overflowed) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    if overflowed { return seconds < 0 ? .min : .max }
-    let (sum, tooLarge) = whole.addingReportingOverflow(rest)
-    return tooLarge ? (seconds < 0 ? .min : .max) : sum
+    return Int64(clamping: whole + (rest > 0 ? 1 : 0))
   }
 }
 

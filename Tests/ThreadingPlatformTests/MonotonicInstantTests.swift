@@ -60,4 +60,12 @@ struct MonotonicInstantTests {
     SystemThread.sleep(until: deadline)
     #expect(MonotonicInstant.now >= deadline)
   }
+
+  @Test("durations of more seconds than 64 bits can count are the distant future and past")
+  func hugeDurations() {
+    let ages = Duration.seconds(Int64.max) * 4
+    #expect(MonotonicInstant.now.advanced(by: ages) == .distantFuture)
+    let before = MonotonicInstant(nanoseconds: -1)
+    #expect(before.advanced(by: .zero - ages).nanoseconds == .min)
+  }
 }

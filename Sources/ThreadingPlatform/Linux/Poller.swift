@@ -62,13 +62,8 @@ package final class Poller: Sendable {
       close(epoll)
       throw .descriptorRefused("eventfd", -wakeDescriptor)
     }
-    do {
-      try watchWakeDescriptor()
-    } catch {
-      close(wakeDescriptor)
-      close(epoll)
-      throw error
-    }
+    // The object is complete: if this throws, its deinit closes both.
+    try watchWakeDescriptor()
   }
 
   deinit {
