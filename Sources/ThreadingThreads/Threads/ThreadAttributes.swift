@@ -118,7 +118,8 @@ public struct ThreadAttributes: Sendable, Hashable {
       throw .invalidStackSize("\(asked) bytes is above the maximum of \(most) bytes")
     }
     let page = SystemThread.pageSize
-    return (asked + page - 1) / page * page
+    // Not (asked + page - 1), which is too large a number for the maximum.
+    return (asked - 1) / page * page + page
   }
 }
 

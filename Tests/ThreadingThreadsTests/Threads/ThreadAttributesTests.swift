@@ -179,6 +179,13 @@ struct ThreadAttributesTests {
       }
     }
   }
+
+  @Test("the largest stack that can be asked for is asked for, and refused by the system")
+  func largest() throws {
+    let attributes = ThreadAttributes(stackSize: ThreadAttributes.maximumStackSize)
+    try attributes.validate()
+    #expect(throws: ThreadingError.self) { try PosixThread.start(attributes) {} }
+  }
 }
 
 /// The size of the calling thread's stack as the system has it, guard included.
