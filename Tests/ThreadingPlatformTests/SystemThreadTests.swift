@@ -1,4 +1,5 @@
 import CThreadingPlatform
+import Glibc
 import Synchronization
 import TestSupport
 import Testing
@@ -23,6 +24,12 @@ struct SystemThreadTests {
       #expect(captured == nil)
     }
     #expect(ran.load(ordering: .relaxed) == 50)
+  }
+
+  @Test("only the codes of a refused thread are taken for a refusal")
+  func refusalCodes() {
+    for code in [EAGAIN, ENOMEM, EINVAL, EPERM] { #expect(SystemThread.isRefusalOfThread(code)) }
+    for code in [0, ENOSYS, EINTR, ENOENT] { #expect(!SystemThread.isRefusalOfThread(code)) }
   }
 
   @Test("a refused start names the call and the size, and lets go of the body")

@@ -61,7 +61,7 @@ final class StartAttempt: @unchecked Sendable {
       thread.start()
       return SystemThread.lastError
     }
-    if code == 0 { return }
+    guard SystemThread.isRefusalOfThread(code) else { return }
     // Something failed. If it was not the start, the thread comes first here or is told to leave.
     if shared.take(2) != nil {
       throw .refusedThread(code, stackSize: thread.stackSize)

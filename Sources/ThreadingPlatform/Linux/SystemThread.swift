@@ -261,6 +261,12 @@ extension SystemThread {
     set { errno = newValue }
   }
 
+  /// Whether `pthread_create` may have been refused with a code. Other codes are left behind by what the
+  /// C library tries first and can do without, such as a system call that a sandbox keeps from it.
+  package static func isRefusalOfThread(_ code: CInt) -> Bool {
+    [EAGAIN, ENOMEM, EINVAL, EPERM].contains(code)
+  }
+
   /// Writes a line to the standard error, for what must be told and has nobody to be thrown to.
   package static func report(_ message: String) {
     var line = message + "\n"
