@@ -23,7 +23,8 @@ final class ThreadCancellation: Sendable {
 
   private struct Record {
     var reason: String?
-    var isAsked = false
+    /// The thread has ended: no more handlers are kept.
+    var isRetired = false
     var nextNumber = 0
     /// In the order in which they were added.
     var handlers: [(number: Int, body: @Sendable () -> Void)] = []
@@ -41,15 +42,16 @@ final class ThreadCancellation: Sendable {
   var reason: String? { mutex.withLock { unsafe record.reason } }
 
   func cancel(reason: String?) {
-    let isFirst = mutex.withLock {
-      guard unsafe !record.isAsked else { return false }
-      unsafe record.isAsked = true
+    let before: UInt32? = mutex.withLock {
+      guard !isAsked else { return nil }
       unsafe record.reason = reason
-      return true
+      // With the mutex held: a handler that is added from now on is called at once, and whoever was
+      // woken by it looks at the word. releasing: what was written before the request is visible to
+      // who sees it.
+      return word.exchange(Self.asked, ordering: .releasing)
     }
-    guard isFirst else { return }
-    // releasing: what was written before the request is visible to who sees it.
-    if word.exchange(Self.asked, ordering: .releasing) == Self.watched { Futex.wakeAll(word) }
+    guard let before else { return }
+    if before == Self.watched { Futex.wakeAll(word) }
     while let body = takeHandler() {
       body()
       mutex.withLock { unsafe record.running = nil }
@@ -70,9 +72,11 @@ final class ThreadCancellation: Sendable {
   ///   the handler itself.
   func add(_ handler: @escaping @Sendable () -> Void) -> Int? {
     mutex.withLock {
-      guard unsafe !record.isAsked else { return nil }
+      guard !isAsked else { return nil }
       unsafe record.nextNumber += 1
-      unsafe record.handlers.append((record.nextNumber, handler))
+      if unsafe !record.isRetired {
+        unsafe record.handlers.append((record.nextNumber, handler))
+      }
       return unsafe record.nextNumber
     }
   }
@@ -93,10 +97,13 @@ final class ThreadCancellation: Sendable {
     _ = removed
   }
 
-  /// Drops the handlers of a thread that has ended.
+  /// Drops the handlers of a thread that has ended, now and from now on.
   func retire() {
     var dropped: [(number: Int, body: @Sendable () -> Void)] = []
-    mutex.withLock { unsafe swap(&dropped, &record.handlers) }
+    mutex.withLock {
+      unsafe record.isRetired = true
+      unsafe swap(&dropped, &record.handlers)
+    }
   }
 
   /// Sleeps until a moment or until the request comes. For the thread itself.

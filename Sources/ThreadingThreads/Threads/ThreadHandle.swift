@@ -108,6 +108,10 @@ public final class ThreadHandle: Sendable {
   /// The kernel gives the id of an ended thread to a new one in time. For a thread that is just
   /// being started, the call waits for the moment it takes the thread to arrive.
   public var kernelID: UInt32 {
+    // Not the stored one, which is the parent's in a child process made by `fork`.
+    if unsafe ctp_get_thread_record() == Unmanaged.passUnretained(self).toOpaque() {
+      return SystemThread.currentID
+    }
     // acquiring: pairs with the release in takeUpCurrentThread().
     var id = identifier.load(ordering: .acquiring)
     while id == 0 || id == Self.isAwaited {
@@ -270,7 +274,6 @@ extension ThreadHandle {
   /// From here on only the thread itself reaches what the system holds of it.
   private func retire() {
     lock.withLock { unsafe record.isAlive = false }
-    values.retire()
     cancellation.retire()
   }
 
@@ -303,6 +306,8 @@ extension ThreadHandle {
     let operations = unsafe local.operations
     unsafe local.operations = nil
     let hadLocals = LocalSlots.clear()
+    // What others store from here on is refused: it could fill the storage anew in every round.
+    values.retire()
     let hadValues = values.clear()
     return !hooks.isEmpty || runLoop != nil || operations != nil || hadLocals || hadValues
   }

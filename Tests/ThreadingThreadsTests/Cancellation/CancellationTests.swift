@@ -2,6 +2,7 @@ import Synchronization
 import TestSupport
 import Testing
 import Threading
+import ThreadingPlatform
 import ThreadingThreads
 
 @Suite("Cancellation", .timeLimit(.minutes(1)))
@@ -174,6 +175,40 @@ struct CancellationTests {
     }
     #expect(calls.load(ordering: .relaxed) == 100)
     #expect(["0", "1"].contains(thread.handle.cancellationReason))
+  }
+
+  @Test("a handler that is called because the thread is cancelled already sees that it is")
+  func handlerSeesRequest() throws {
+    let handles = (0..<2_000).map { _ in PosixThread<Void, Never> {}.handle }
+    let arrived = Atomic<Int>(0)
+    let unaware = Atomic<Int>(0)
+    try concurrently(2) { index in
+      for (round, handle) in handles.enumerated() {
+        arrived.wrappingAdd(1, ordering: .relaxed)
+        while arrived.load(ordering: .relaxed) < 2 * (round + 1) { SystemThread.yield() }
+        if index == 0 { handle.cancel() }
+        while !handle.isCancelled {
+          let handler = handle.onCancel {
+            if !handle.isCancelled { unaware.wrappingAdd(1, ordering: .relaxed) }
+          }
+          handler.remove()
+        }
+      }
+    }
+    #expect(unaware.load(ordering: .relaxed) == 0)
+  }
+
+  @Test("a handler for a thread that has ended is not kept")
+  func handlerOfEndedThread() throws {
+    let thread = try PosixThread.start {}
+    try thread.join()
+    weak var kept: Shared.Counted?
+    do {
+      let counted = Shared.Counted()
+      kept = counted
+      thread.handle.onCancel { _ = counted }
+    }
+    #expect(kept == nil)
   }
 }
 

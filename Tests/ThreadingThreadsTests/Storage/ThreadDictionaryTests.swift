@@ -252,6 +252,32 @@ struct ThreadDictionaryTests {
     let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
     #expect(!text.contains("released"))
   }
+
+  @Test(
+    "while a thread's values are released, what others store is refused, however often they try")
+  func outsidersAtTheEnd() throws {
+    let tally = Tally()
+    let worker = Locked<ThreadHandle?>(nil)
+    @Sendable func next(_ number: Int, _ owner: UInt32) -> Probe {
+      Probe {
+        if ThreadHandle.current.kernelID == owner {
+          tally.onOwner.wrappingAdd(1, ordering: .relaxed)
+        }
+        tally.released.wrappingAdd(1, ordering: .relaxed)
+        guard number < 20, let handle = worker.withLock({ $0 }) else { return }
+        try? concurrently(1) { _ in handle.dictionary["next"] = next(number + 1, owner) }
+      }
+    }
+    let thread = try PosixThread.start {
+      let me = ThreadHandle.current
+      worker.withLock { $0 = me }
+      me.dictionary["next"] = next(1, me.kernelID)
+    }
+    try thread.join()
+    #expect(tally.released.load(ordering: .relaxed) == 20)
+    #expect(tally.onOwner.load(ordering: .relaxed) == 1)
+    #expect(thread.handle.dictionary["next"] == nil)
+  }
 }
 
 /// Its release stores another of its kind.
