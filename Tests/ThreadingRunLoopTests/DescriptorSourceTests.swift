@@ -6,6 +6,33 @@ import ThreadingPlatform
 
 @testable import ThreadingRunLoop
 
+/// Closes the descriptor of a source, has its number given to another one, and ends the first source.
+private func reuseNumber(_ isCancelled: Bool) {
+  let loop = ThreadRunLoop.current
+  let oldPipe = Pipe()
+  let old = Shared<[DescriptorSource.Events]>([])
+  let seen = Shared<[DescriptorSource.Events]>([])
+  let oldSource = DescriptorSource(oldPipe.reader, for: .readable) { _, events in
+    old.append(events)
+  }
+  try? loop.add(oldSource)
+  oldPipe.closeReader()
+  let newPipe = Pipe()
+  precondition(newPipe.reader == oldPipe.reader)
+  let newSource = DescriptorSource(newPipe.reader, for: .readable) { source, events in
+    seen.append(events)
+    _ = readByte(source.descriptor)
+  }
+  try? loop.add(newSource)
+  // Told of the end of the old one, or cancelled before that.
+  if isCancelled { oldSource.cancel() }
+  newPipe.write()
+  for _ in 0..<3 { loop.poll() }
+  precondition(old.value == (isCancelled ? [] : [.closed]), "\(old.value)")
+  precondition(seen.value == [.readable], "\(seen.value)")
+  precondition(!oldSource.isScheduled && newSource.isScheduled)
+}
+
 @Suite("DescriptorSource", .timeLimit(.minutes(1)))
 struct DescriptorSourceTests {
   @Test("data wakes a sleeping loop, whose handler is told what can be done")
@@ -364,6 +391,42 @@ struct DescriptorSourceTests {
       ran.waitUntil { $0 }
       exit(0)
     }
+  }
+
+  @Test(
+    "a source whose number was closed and given out anew ends without harm to the new one",
+    arguments: [false, true])
+  func reusedNumber(isCancelled: Bool) async {
+    // In a process of its own, where nobody else takes the number.
+    await #expect(processExitsWith: .success) { [isCancelled] in
+      try onOwnThread { reuseNumber(isCancelled) }
+    }
+  }
+
+  @Test("a source that a nested run has served is not served again for the outer run's report")
+  func nestedRun() throws {
+    let (calls, empty) = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let pipes = [Pipe(), Pipe(), Pipe()]
+      let calls = Shared(0)
+      let empty = Shared(0)
+      for pipe in pipes {
+        try? loop.add(
+          DescriptorSource(pipe.reader, for: .readable) { source, _ in
+            let isFirst = calls.change { calls in
+              calls += 1
+              return calls == 1
+            }
+            if readByte(source.descriptor) == nil { empty.change { $0 += 1 } }
+            if isFirst { ThreadRunLoop.current.poll() }
+          })
+        pipe.write()
+      }
+      loop.poll()
+      return (calls.value, empty.value)
+    }
+    #expect(calls == 3)
+    #expect(empty == 0)
   }
 
   @Test("sources added, fired and cancelled by racing threads", arguments: [3, 4] as [UInt64])

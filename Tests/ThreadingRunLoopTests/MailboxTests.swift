@@ -27,6 +27,27 @@ struct MailboxTests {
     #expect(mailbox.send((0, 0)) == .closed)
   }
 
+  @Test("a run that a handler starts handles the messages that wait behind the handler's own")
+  func nestedRun() throws {
+    let (order, reasons) = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let order = Shared<[Int]>([])
+      let reasons = Shared<[ThreadRunLoop.ExitReason]>([])
+      let mailbox = Mailbox<Int> { number in
+        if number == 1 { reasons.append(ThreadRunLoop.current.poll()) }
+        order.append(number)
+      }
+      try? loop.add(mailbox)
+      for number in 1...3 { mailbox.send(number) }
+      reasons.append(loop.poll())
+      // Nothing is left of it.
+      reasons.append(loop.poll())
+      return (order.value, reasons.value)
+    }
+    #expect(order == [2, 3, 1])
+    #expect(reasons == [.handledSource, .handledSource, .timedOut])
+  }
+
   @Test("what was sent before the mailbox was on a loop is handled; a sleeping loop is woken")
   func early() throws {
     let thread = try LoopThread()

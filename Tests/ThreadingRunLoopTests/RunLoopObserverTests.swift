@@ -5,6 +5,34 @@ import ThreadingPlatform
 
 @Suite("RunLoopObserver", .timeLimit(.minutes(1)))
 struct RunLoopObserverTests {
+  @Test("an idle block that adds itself anew holds up neither timers nor the end of the run")
+  func idleForEver() throws {
+    let (idle, timers, reason) = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let idle = Shared(0)
+      let timers = Shared(0)
+      @Sendable func again() {
+        // Bounded, so that the test ends if the rule is broken.
+        if idle.change({
+          $0 += 1; return $0
+        }) < 100_000 {
+          loop.performWhenIdle { again() }
+        }
+      }
+      loop.performWhenIdle { again() }
+      try? loop.add(
+        ThreadTimer(after: .zero) { _ in
+          timers.change { $0 += 1 }
+          loop.stop()
+        })
+      let reason = loop.run()
+      return (idle.value, timers.value, reason)
+    }
+    #expect(idle < 100_000)
+    #expect(timers == 1)
+    #expect(reason == .stopped)
+  }
+
   @Test("the steps of the passes come in the order of the table")
   func order() throws {
     let log = try onOwnThread {

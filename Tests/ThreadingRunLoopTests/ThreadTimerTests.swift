@@ -7,6 +7,26 @@ import ThreadingPlatform
 
 @Suite("ThreadTimer", .timeLimit(.minutes(1)))
 struct ThreadTimerTests {
+  @Test("a grid that begins before the clock's zero is kept to")
+  func distantPast() throws {
+    let firings = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let firings = Shared<[ThreadTimer.Firing]>([])
+      let first = MonotonicInstant(nanoseconds: .min)
+      try? loop.add(
+        ThreadTimer(every: .milliseconds(1), startingAt: first) { firing in
+          firings.append(firing)
+          if firings.value.count == 2 { firing.timer.cancel() }
+        })
+      loop.run(for: .seconds(20))
+      return firings.value
+    }
+    try #require(firings.count == 2)
+    #expect(firings[0].scheduled.nanoseconds == .min)
+    let step = Int128(firings[1].scheduled.nanoseconds) - Int128(Int64.min)
+    #expect(step == (Int128(firings[0].missed) + 1) * 1_000_000)
+  }
+
   @Test("a timer added by hand fires after its delay, never before")
   func delay() throws {
     let (early, late) = try onOwnThread {

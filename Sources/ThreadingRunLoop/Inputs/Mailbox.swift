@@ -157,10 +157,15 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
   override func job(for events: Poller.Events) -> SourceJob? { .signalled(self) }
 
   func serve() {
+    // A run that a handler starts goes on with the messages behind the handler's own.
+    let isAhead = count > 1
+    if isAhead { owner.items?.signal(self) }
     for _ in 0..<Self.batchLimit {
       guard let (message, handler) = mutex.withLock({ takeNext() }) else { break }
       handler(message)
     }
+    // Before the look: a message that came while this signal stood has sent none of its own.
+    if isAhead { owner.items?.takeBackSignal(self) }
     let (hasMore, isDone) = mutex.withLock {
       (handler != nil && waitingCount > 0, isClosed && waitingCount == 0)
     }

@@ -40,7 +40,9 @@ extension ThreadRunLoop {
     case .absent, .bySource: return
     case .unknown, .byPolling: break
     }
-    guard threadID == SystemThread.processID, let descriptor = MainDispatchQueue.descriptor else {
+    guard self === Self.main, threadID == SystemThread.processID,
+      let descriptor = MainDispatchQueue.descriptor
+    else {
       mainQueueService = .absent
       return
     }

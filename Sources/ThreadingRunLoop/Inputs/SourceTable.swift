@@ -23,6 +23,8 @@ struct SourceTable {
   private var parkedCount = 0
   /// Made for the first source that needs it.
   private(set) var poller: Poller?
+  /// The slot for which the poller watches a descriptor.
+  private var watchers: [CInt: Int] = [:]
   /// How many descriptors the poller watches.
   private(set) var registeredCount = 0
   /// Whether a descriptor was closed before its registration could be ended.
@@ -140,6 +142,7 @@ struct SourceTable {
       return job.map { ($0, handler) }
     }
     if event.events.contains(.signalled) {
+      guard source.isSignalled else { return nil }
       source.isSignalled = false
       return source.job(for: event.events).map { ($0, nil) }
     }
@@ -148,6 +151,16 @@ struct SourceTable {
       return nil
     }
     return source.job(for: event.events).map { ($0, nil) }
+  }
+
+  /// Whether the poller's next wait reports an event once more if it still holds, so that an older
+  /// report of it can be dropped.
+  func isReportedAnew(_ event: Poller.Event) -> Bool {
+    let index = Int(event.token & 0xFFFF_FFFF)
+    guard index < slots.count, slots[index].generation == UInt32(event.token >> 32),
+      slots[index].isRegistered, !slots[index].isMuted, !event.events.contains(.closed)
+    else { return false }
+    return slots[index].source?.registration?.trigger == .level
   }
 
   /// Watches again those sources that were ready in other modes than their own, as far as the
@@ -196,6 +209,15 @@ struct SourceTable {
     guard source.slot >= 0, !source.isPaused, !slots[source.slot].isParked else { return false }
     noteSignalled(source.slot)
     return true
+  }
+
+  /// Takes a signal back that was not served yet.
+  mutating func takeBackSignal(_ source: InputSource) {
+    guard source.isSignalled else { return }
+    source.isSignalled = false
+    guard source.slot >= 0 else { return }
+    let token = token(source.slot)
+    signalled.removeAll { $0.token == token }
   }
 
   /// Takes the sources that were signalled.
@@ -263,10 +285,13 @@ struct SourceTable {
     slots[index].isRegistered = true
     slots[index].isMuted = false
     registeredCount += 1
+    let former = watchers.updateValue(index, forKey: registration.descriptor)
+    if let former { noteReplaced(former) }
   }
 
   private mutating func unregister(_ registration: InputSource.Registration, _ index: Int) {
     if poller?.remove(registration.descriptor) == false { hasLostRegistration = true }
+    watchers[registration.descriptor] = nil
     slots[index].isRegistered = false
     registeredCount -= 1
   }
@@ -280,6 +305,16 @@ struct SourceTable {
     } catch {
       noteClosed(index)
     }
+  }
+
+  /// A descriptor was closed, and its number given to another one, which is watched now. The slot's
+  /// own registration is gone, or lives on beyond the reach of the number; ending it by the number
+  /// would end that of the newcomer.
+  private mutating func noteReplaced(_ index: Int) {
+    slots[index].isRegistered = false
+    registeredCount -= 1
+    hasLostRegistration = true
+    noteClosed(index)
   }
 
   private mutating func noteClosed(_ index: Int) {

@@ -132,6 +132,11 @@ final class LoopItems: Sendable {
     return handler != nil
   }
 
+  /// Takes a signal back that was not served yet.
+  func takeBackSignal(_ source: InputSource) {
+    state.withLock { $0.sources.takeBackSignal(source) }
+  }
+
   /// Has a source that needs no descriptor served once.
   func signal(_ source: InputSource) {
     let loop = state.withLock { $0.sources.signal(source) ? $0.loop : nil }

@@ -18,7 +18,7 @@ extension ThreadRunLoop {
   func waitForWork(_ frame: Frame, _ modes: UInt64, mayWait: Bool) {
     var plan = waitPlan(modes)
     if mayWait, isIdle(plan), !endIsAsked(frame) {
-      if plan.hasIdleBlocks, runIdleBlocks(in: modes, until: plan.timer) {
+      if plan.hasIdleBlocks, runIdleBlock(in: modes) {
         plan.poller = waitPlan(modes).poller
       } else if hasReason(plan, frame, modes) {
         if isTold(.beforeWaiting) || isTold(.afterWaiting) {
@@ -93,8 +93,12 @@ extension ThreadRunLoop {
   private func look(_ poller: Poller, until deadline: MonotonicInstant) {
     if readyPosition == ready.count {
       ready.removeAll(keepingCapacity: true)
-      readyPosition = 0
+    } else {
+      // An outer run has left events. What is reported once more would be served twice.
+      let left = ready[readyPosition...]
+      ready = items.withLock { state in left.filter { !state.sources.isReportedAnew($0) } }
     }
+    readyPosition = 0
     waitNumber += 1
     _ = poller.wait(until: deadline, into: &ready)
   }

@@ -24,7 +24,7 @@ internal import ThreadingThreads
 /// | 2 | | ``RunLoopObserver/Activity/beforeSources`` |
 /// | 3 | run the blocks that were posted before | |
 /// | 4 | serve the custom sources and mailboxes that were signalled before | |
-/// | 5 | run idle blocks, if there is nothing to do | |
+/// | 5 | run an idle block, if there is nothing to do | |
 /// | 6 | if there is still nothing to do, but something to wait for: | ``RunLoopObserver/Activity/beforeWaiting`` |
 /// | 7 | sleep until something is to do | ``RunLoopObserver/Activity/afterWaiting`` |
 /// | 8 | call the timers that are due | |
@@ -41,6 +41,9 @@ internal import ThreadingThreads
 /// the main thread's ends when it has nothing else to wait for, after it has served what was there.
 /// A program whose work is on the main actor alone runs its loop until an ``ExitFlag``. In a process
 /// without Dispatch the queue is absent.
+///
+/// After a `fork`, a thread of the child has a new loop, with nothing on it. Loops, timers and sources
+/// that were made before stay the parent's, ``main`` among them: the child must leave them alone.
 ///
 /// A loop without descriptors and signals sleeps on a word in memory and owns nothing of the
 /// system's, so making, running and posting cannot fail; what can throws.
@@ -98,9 +101,13 @@ public final class ThreadRunLoop: @unchecked Sendable {
   /// read afterwards.
   public static var current: ThreadRunLoop {
     let thread = ThreadHandle.current
-    if let loop = thread.runLoop { return unsafe unsafeDowncast(loop, to: ThreadRunLoop.self) }
     let id = SystemThread.currentID
-    let loop = id == SystemThread.processID ? main : ThreadRunLoop(threadID: id)
+    if let known = thread.runLoop {
+      let loop = unsafe unsafeDowncast(known, to: ThreadRunLoop.self)
+      // In a child process made by `fork`, the loop is that of a thread of the parent.
+      if loop.threadID == id { return loop }
+    }
+    let loop = id == main.threadID ? main : ThreadRunLoop(threadID: id)
     thread.runLoop = loop
     thread.atEnd { loop.close() }
     return loop
@@ -190,13 +197,16 @@ public final class ThreadRunLoop: @unchecked Sendable {
   /// The thread ends: refuses what comes, fails those who wait, lets go of everything. Jobs of
   /// executors, which can run nowhere else, are run, with those that they bring about.
   private func close() {
+    // In a child process made by `fork`, the items are those of a thread of the parent, which shares
+    // the poller.
+    guard threadID == SystemThread.currentID else { return }
+    // Until no job is left; blocks that others go on posting do not hold up the end.
     repeat {
       unsafe pending.append(newestFirst: inbox.takeAll())
       pending.prepend(&deferred)
-      runJobs()
-    } while !inbox.isEmpty
+    } while runJobs()
     unsafe pending.append(newestFirst: inbox.close())
-    runJobs()
+    _ = runJobs()
     while let block = unsafe deferred.popFirst() {
       let contents = unsafe block.move()
       unsafe block.deallocate()
@@ -208,7 +218,10 @@ public final class ThreadRunLoop: @unchecked Sendable {
   }
 
   /// Runs the jobs among the pending blocks, and defers the others.
-  private func runJobs() {
+  ///
+  /// - Returns: whether there was a job.
+  private func runJobs() -> Bool {
+    var ran = false
     while let block = unsafe pending.popFirst() {
       guard case .job(let job, let executor) = unsafe block.pointee.work else {
         unsafe deferred.append(block)
@@ -217,6 +230,8 @@ public final class ThreadRunLoop: @unchecked Sendable {
       unsafe block.deinitialize(count: 1)
       unsafe block.deallocate()
       executor.run(job)
+      ran = true
     }
+    return ran
   }
 }

@@ -43,8 +43,8 @@ extension ThreadRunLoop {
   /// Has the loop's thread run a block when the loop has nothing else to do and would sleep.
   ///
   /// With a key, the block takes the place of the one that waits under that key, so what is asked
-  /// for many times is done once. Idle blocks run oldest first, as long as nothing is posted and no
-  /// timer is due. They are something to wait for, and no input that ends a run.
+  /// for many times is done once. Idle blocks run oldest first, one in a pass that finds nothing else
+  /// to do. They are something to wait for, and no input that ends a run.
   ///
   /// - Parameters:
   ///   - key: Blocks of one key replace each other; nil replaces nothing.
@@ -69,18 +69,14 @@ extension ThreadRunLoop {
     return loop != nil
   }
 
-  /// Runs idle blocks until something else is to be done: at least one.
+  /// Runs the oldest idle block. One in a pass: a block that adds itself anew holds up nothing else.
   ///
   /// - Returns: whether there was one.
-  func runIdleBlocks(in modes: UInt64, until deadline: MonotonicInstant?) -> Bool {
-    var ran = false
-    while !ran || (inbox.isEmpty && (deadline.map { $0 > .now } ?? true)) {
-      guard let block = items.withLock({ $0.idle.popFirst(in: modes) }) else { return ran }
-      let outer = calls.begin(.idleBlock)
-      block()
-      calls.end(outer)
-      ran = true
-    }
-    return ran
+  func runIdleBlock(in modes: UInt64) -> Bool {
+    guard let block = items.withLock({ $0.idle.popFirst(in: modes) }) else { return false }
+    let outer = calls.begin(.idleBlock)
+    block()
+    calls.end(outer)
+    return true
   }
 }

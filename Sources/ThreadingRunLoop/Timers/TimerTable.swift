@@ -154,9 +154,9 @@ struct TimerTable {
   ) -> ThreadTimer.Firing {
     var missed = 0
     if timer.missedPolicy == .skip, timer.intervalNanoseconds > 0, timer.scheduled < now {
-      let (late, overflow) = now.nanoseconds.subtractingReportingOverflow(
-        timer.scheduled.nanoseconds)
-      missed = Int((overflow ? .max : late) / timer.intervalNanoseconds)
+      // Up to twice what fits into 63 bits, if the grid begins before the clock's zero.
+      let late = UInt64(bitPattern: now.nanoseconds &- timer.scheduled.nanoseconds)
+      missed = Int(clamping: late / UInt64(timer.intervalNanoseconds))
     }
     return ThreadTimer.Firing(timer: timer, scheduled: timer.scheduled, missed: missed)
   }
@@ -166,10 +166,9 @@ struct TimerTable {
     let interval = firing.timer.intervalNanoseconds
     guard interval > 0 else { return lastLook }
     if firing.timer.missedPolicy == .delay { return .now.advanced(by: .nanoseconds(interval)) }
-    let (ahead, first) = Int64(firing.missed).addingReportingOverflow(1)
-    let (distance, second) = ahead.multipliedReportingOverflow(by: interval)
-    let (next, third) = firing.scheduled.nanoseconds.addingReportingOverflow(distance)
-    return first || second || third ? .distantFuture : MonotonicInstant(nanoseconds: next)
+    let next =
+      Int128(firing.scheduled.nanoseconds) + (Int128(firing.missed) + 1) * Int128(interval)
+    return MonotonicInstant(nanoseconds: Int64(clamping: next))
   }
 
   // MARK: -

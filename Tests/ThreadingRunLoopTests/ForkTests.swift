@@ -1,0 +1,68 @@
+import Glibc
+import Testing
+import Threading
+import ThreadingPlatform
+
+@testable import ThreadingRunLoop
+
+/// Runs `body` in a child process made by `fork`.
+///
+/// - Returns: what the child has made of it: its exit status, or the negative signal that ended it.
+private func inChild(_ body: () -> Bool) -> CInt {
+  typealias Fork = @convention(c) () -> CInt
+  guard let address = unsafe dlsym(nil, "fork") else { fatalError("no fork") }
+  let child = unsafe unsafeBitCast(address, to: Fork.self)()
+  if child == 0 {
+    // Whatever hangs ends.
+    alarm(30)
+    _exit(body() ? 0 : 1)
+  }
+  var status: CInt = 0
+  _ = unsafe waitpid(child, &status, 0)
+  return status & 0x7F == 0 ? status >> 8 : -(status & 0x7F)
+}
+
+@Suite("After a fork", .timeLimit(.minutes(1)))
+struct ForkTests {
+  @Test("the child's thread knows its own id")
+  func identity() async {
+    await #expect(processExitsWith: .success) {
+      try onOwnThread {
+        let mine = ThreadHandle.current.kernelID
+        let status = inChild {
+          let id = ThreadHandle.current.kernelID
+          return id == SystemThread.processID && id != mine
+        }
+        precondition(status == 0, "\(status)")
+      }
+    }
+  }
+
+  @Test("the child's thread has a loop of its own, and leaves alone what the parent's watches")
+  func loop() async {
+    await #expect(processExitsWith: .success) {
+      try onOwnThread {
+        let loop = ThreadRunLoop.current
+        let pipe = Pipe()
+        let seen = Shared(0)
+        try? loop.add(
+          DescriptorSource(pipe.reader, for: .readable) { source, _ in
+            _ = readByte(source.descriptor)
+            seen.change { $0 += 1 }
+          })
+        let status = inChild {
+          let own = ThreadRunLoop.current
+          let ran = Shared(false)
+          own.perform { ran.set(true) }
+          let reason = own.run()
+          return own !== loop && own.isCurrent && !loop.isCurrent && ran.value
+            && reason == .finished
+        }
+        precondition(status == 0, "\(status)")
+        pipe.write()
+        loop.run(mode: .default, until: .now.advanced(by: .seconds(20)))
+        precondition(seen.value == 1)
+      }
+    }
+  }
+}
