@@ -323,8 +323,11 @@ struct DetachTests {
         let value = try? limit.map { try thread.join(for: .seconds($0)) } ?? thread.join()
         answer.store(value ?? -1, ordering: .relaxed)
       } else {
-        // Detached only once the joiner sleeps.
-        _ = eventually { joiner.withLock { $0 }.map { SystemThreadReport.isAsleep($0) } == true }
+        // Detached only once the joiner sleeps in the system's join, or in its wait before that.
+        _ = eventually {
+          if limit == nil { return thread.isBeingJoined }
+          return joiner.withLock { $0 }.map { SystemThreadReport.isAsleep($0) } == true
+        }
         try? thread.detach()
         gate.set()
       }
