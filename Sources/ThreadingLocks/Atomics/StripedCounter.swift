@@ -1,6 +1,6 @@
 public import CThreadingPlatform
-internal import Glibc
 public import Synchronization
+internal import ThreadingPlatform
 
 /// A number that many threads add to at high rates, and that is read now and then.
 ///
@@ -22,7 +22,7 @@ public final class StripedCounter: @unchecked Sendable {
   /// - Parameter stripes: How many cells, rounded up to a power of two; nil takes two for each
   ///   processor. Less than 1 or more than 4,096 stops the program.
   public init(stripes: Int? = nil) {
-    let wanted = stripes ?? min(2 * max(1, sysconf(CInt(_SC_NPROCESSORS_CONF))), 4_096)
+    let wanted = stripes ?? min(2 * Processors.configured, 4_096)
     guard (1...4_096).contains(wanted) else {
       fatalError("StripedCounter: made with \(wanted) stripes; 1 to 4096 are allowed")
     }

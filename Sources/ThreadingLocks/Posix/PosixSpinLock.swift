@@ -1,4 +1,3 @@
-internal import Glibc
 public import ThreadingPlatform
 
 /// The spin lock of POSIX, for threads of one process or of several.

@@ -18,6 +18,9 @@ package enum Processors {
     return 1
   }()
 
+  /// How many the machine has, in use or not; at least 1.
+  package static var configured: Int { max(1, sysconf(CInt(_SC_NPROCESSORS_CONF))) }
+
   /// A hint that the caller spins on a word.
   @inline(__always)
   package static func relax() { ctp_spin_hint() }
