@@ -34,10 +34,37 @@ int ctp_rwlock_write_until(pthread_rwlock_t *lock, const struct timespec *deadli
   return pthread_rwlock_clockwrlock(lock, CLOCK_MONOTONIC, deadline);
 }
 
+_Static_assert(
+    sizeof(ctp_condition) == sizeof(pthread_cond_t) &&
+        _Alignof(ctp_condition) >= _Alignof(pthread_cond_t),
+    "ctp_condition has another shape than pthread_cond_t");
+
+static pthread_cond_t *ctp_native(ctp_condition *condition) { return (pthread_cond_t *)condition; }
+
+int ctp_condition_init(ctp_condition *condition, const pthread_condattr_t *attributes) {
+  return pthread_cond_init(ctp_native(condition), attributes);
+}
+
+int ctp_condition_destroy(ctp_condition *condition) {
+  return pthread_cond_destroy(ctp_native(condition));
+}
+
+int ctp_condition_signal(ctp_condition *condition) {
+  return pthread_cond_signal(ctp_native(condition));
+}
+
+int ctp_condition_broadcast(ctp_condition *condition) {
+  return pthread_cond_broadcast(ctp_native(condition));
+}
+
+int ctp_condition_wait(ctp_condition *condition, pthread_mutex_t *mutex) {
+  return pthread_cond_wait(ctp_native(condition), mutex);
+}
+
 int ctp_condition_wait_until(
-    pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+    ctp_condition *condition, pthread_mutex_t *mutex, clockid_t clock,
     const struct timespec *deadline) {
-  return pthread_cond_clockwait(condition, mutex, clock, deadline);
+  return pthread_cond_clockwait(ctp_native(condition), mutex, clock, deadline);
 }
 
 int ctp_semaphore_wait_until(sem_t *semaphore, const struct timespec *deadline) {

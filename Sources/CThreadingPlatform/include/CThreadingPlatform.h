@@ -44,9 +44,30 @@ int ctp_rwlock_read_until(pthread_rwlock_t *lock, const struct timespec *deadlin
 /// Locks for writing, giving up at `deadline` on the monotonic clock. Returns an errno.
 int ctp_rwlock_write_until(pthread_rwlock_t *lock, const struct timespec *deadline);
 
+/// A `pthread_cond_t`, as plain numbers: the compiler takes that union for safe or for unsafe memory
+/// depending on the order in which it comes upon its parts.
+typedef struct {
+  uint64_t words[(sizeof(pthread_cond_t) + 7) / 8];
+} ctp_condition;
+
+/// Makes a condition in the given memory. Returns an errno.
+int ctp_condition_init(ctp_condition *condition, const pthread_condattr_t *attributes);
+
+/// Ends a condition. Returns an errno.
+int ctp_condition_destroy(ctp_condition *condition);
+
+/// Wakes one thread. Returns an errno.
+int ctp_condition_signal(ctp_condition *condition);
+
+/// Wakes all threads. Returns an errno.
+int ctp_condition_broadcast(ctp_condition *condition);
+
+/// Waits for a condition without a limit. Returns an errno.
+int ctp_condition_wait(ctp_condition *condition, pthread_mutex_t *mutex);
+
 /// Waits, giving up at `deadline` on the given clock. Returns an errno.
 int ctp_condition_wait_until(
-    pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+    ctp_condition *condition, pthread_mutex_t *mutex, clockid_t clock,
     const struct timespec *deadline);
 
 /// Takes a semaphore, giving up at `deadline` on the monotonic clock. Returns an errno.

@@ -5,10 +5,10 @@ internal import Glibc
 @safe
 package struct NativeCondition: Sendable {
   // SAFETY of @safe: the memory is only handed to the calls below.
-  private let memory: NativeMemory<pthread_cond_t>
+  private let memory: NativeMemory<ctp_condition>
 
-  package static var size: Int { MemoryLayout<pthread_cond_t>.stride }
-  package static var alignment: Int { MemoryLayout<pthread_cond_t>.alignment }
+  package static var size: Int { MemoryLayout<ctp_condition>.stride }
+  package static var alignment: Int { MemoryLayout<ctp_condition>.alignment }
 
   /// The memory of a condition: the caller's, or its own. It holds no condition until
   /// ``initialize(isShared:)``.
@@ -25,24 +25,24 @@ package struct NativeCondition: Sendable {
         "pthread_condattr_setpshared",
         unsafe pthread_condattr_setpshared(&native, CInt(PTHREAD_PROCESS_SHARED)))
     }
-    try NativeMutex.check("pthread_cond_init", unsafe pthread_cond_init(memory.pointer, &native))
+    try NativeMutex.check("pthread_cond_init", unsafe ctp_condition_init(memory.pointer, &native))
   }
 
   /// Ends the condition; waits for threads that have been woken and are leaving.
-  package func destroy() { _ = unsafe pthread_cond_destroy(memory.pointer) }
+  package func destroy() { _ = unsafe ctp_condition_destroy(memory.pointer) }
 
   /// Gives memory of its own back.
   package func free() { memory.free() }
 
-  package func signal() -> CInt { unsafe pthread_cond_signal(memory.pointer) }
-  package func broadcast() -> CInt { unsafe pthread_cond_broadcast(memory.pointer) }
+  package func signal() -> CInt { unsafe ctp_condition_signal(memory.pointer) }
+  package func broadcast() -> CInt { unsafe ctp_condition_broadcast(memory.pointer) }
 
   package func wait(_ mutex: NativeMutex, until deadline: MonotonicInstant) -> CInt {
     unsafe deadline.wait {
       unsafe ctp_condition_wait_until(
         memory.pointer, mutex.memory.pointer, CLOCK_MONOTONIC, $0)
     } endless: {
-      unsafe pthread_cond_wait(memory.pointer, mutex.memory.pointer)
+      unsafe ctp_condition_wait(memory.pointer, mutex.memory.pointer)
     }
   }
 
