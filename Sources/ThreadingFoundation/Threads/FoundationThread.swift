@@ -111,8 +111,8 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
   ///
   /// - Throws: a ``ThreadingError`` when an attribute is out of range (`EINVAL`, with the limit), the
   ///   system refuses another thread (`pthread_create`, `EAGAIN` or `ENOMEM`: out of memory or at
-  ///   its limit of threads), or it refuses the scheduling (`EPERM`, `EBUSY`). There is no thread then; the object is as before the call, and it may be
-  ///   tried again. Foundation does not give back what it had set aside for the refused thread, which
+  ///   its limit of threads), or it refuses the scheduling (`EPERM`, `EBUSY`). There is no thread
+  ///   then; the object is as before the call, and it may be tried again. Foundation does not give back what it had set aside for the refused thread, which
   ///   is one `Thread` object.
   /// - Precondition: The thread was not started before. If it was, the program stops.
   public final func start() throws(ThreadingError) {

@@ -217,7 +217,7 @@ extension FastMutex {
   }
 
   static func describe(_ id: UInt32) -> String {
-    "thread \(id) \"\(SystemThread.name(ofThread: id) ?? "ended")\""
+    SystemThread.describe(id)
   }
 
   private var address: String { "0x" + String(Futex.address(of: word), radix: 16) }

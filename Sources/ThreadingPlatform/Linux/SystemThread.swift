@@ -200,6 +200,11 @@ extension SystemThread {
     return String(decoding: bytes, as: UTF8.self)
   }
 
+  /// A thread of this process as messages name it: its kernel id, and its name in the listings.
+  package static func describe(_ id: UInt32) -> String {
+    "thread \(id) \"\(name(ofThread: id) ?? "ended")\""
+  }
+
   /// Where the calling thread's stack lies.
   package struct StackBounds: Sendable {
     /// Lowest usable address.

@@ -186,12 +186,9 @@ public final class ThreadRunLoop: @unchecked Sendable {
   }
 
   private func stopForeignCall(_ method: StaticString) -> Never {
-    func describe(_ id: UInt32) -> String {
-      "thread \(id) \"\(SystemThread.name(ofThread: id) ?? "ended")\""
-    }
     fatalError(
-      "ThreadRunLoop.\(method): called on \(describe(SystemThread.currentID)) for the loop of "
-        + "\(describe(threadID)); only a loop's own thread may")
+      "ThreadRunLoop.\(method): called on \(SystemThread.describe(SystemThread.currentID)) for the loop of "
+        + "\(SystemThread.describe(threadID)); only a loop's own thread may")
   }
 
   /// The thread ends: refuses what comes, fails those who wait, lets go of everything. Jobs of
