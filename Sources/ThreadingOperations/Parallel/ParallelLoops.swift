@@ -95,9 +95,11 @@ public func parallelMap<
   _ transform: @Sendable (Elements.Element) throws(Failure) -> Value
 ) throws(Failure) -> [Value] {
   let count = collection.count
+  // Swift's empty arrays are one object, whose count the initialiser below would write: from many threads.
+  if count == 0 { return [] }
   var failure: Failure?
   let values = unsafe [Value](unsafeUninitializedCapacity: count) { buffer, initialized in
-    guard let base = buffer.baseAddress, count > 0 else { return }
+    guard let base = buffer.baseAddress else { return }
     let room = unsafe MappedRoom(base)
     do throws(Failure) {
       _ = try pool.forEachPiece(of: count, piece: piece, while: nil) { range throws(Failure) in
