@@ -8,6 +8,17 @@ if Context.environment["THREADING_WARNINGS_AS_ERRORS"] != nil {
   swiftSettings.append(.treatAllWarnings(as: .error))
 }
 
+/// The folders of the guide's chapters. Their texts are no part of the program.
+let guideChapters = [
+  "01-A-Thread",
+  "02-What-A-Thread-Costs",
+  "03-Names-And-Priorities",
+  "04-Values-Of-A-Thread",
+  "05-A-Data-Race",
+  "06-Choosing-A-Lock",
+  "20-Background-Import",
+]
+
 let package = Package(
   name: "swift-threading",
   products: [
@@ -57,8 +68,9 @@ let package = Package(
       ],
       path: "Benchmarks/benchmarks", swiftSettings: swiftSettings),
     .executableTarget(
-      name: "guide", dependencies: ["Threading"], path: "Guide",
-      exclude: ["README.md", "Import/README.md"], resources: [.copy("SampleFeed")],
+      name: "guide", dependencies: ["Threading", "ThreadingFoundation"], path: "Guide",
+      exclude: ["README.md"] + guideChapters.map { "\($0)/README.md" },
+      resources: [.copy("SampleFeed")],
       swiftSettings: swiftSettings),
 
     // What proves it.

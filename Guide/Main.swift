@@ -1,6 +1,6 @@
 import Glibc
 
-/// The guide's program: `guide list`, `guide CHAPTER`, `guide generate`.
+/// The guide's program: `guide list`, `guide run CHAPTER`, `guide all`, `guide check`, `guide generate`.
 @main
 struct Guide {
   static func main() {
@@ -24,6 +24,14 @@ struct Guide {
         return ImportChapter(options: options, console: console).run()
       case .generate(let options):
         return generate(options, console)
+      case .all: return ChapterRun.all(on: console)
+      case .check(let writing): return TextCheck.run(writing: writing, on: console)
+      case .run(let number): return ChapterRun.chapter(number, on: console)
+      case .explain(let number): return ChapterRun.explain(number, on: console)
+      case .solution(let index, let number):
+        return ChapterRun.solution(index, of: number, on: console)
+      case .part(let name, let number):
+        return ChapterRun.part(name, of: number, on: console)
       }
       return .done
     } catch {

@@ -6,9 +6,13 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
   case badData = 65
   case noInput = 66
   case noLibrary = 69
+  case wrong = 70
   case system = 71
   case fileError = 74
   case cancelled = 130
+
+  /// What an import can end with.
+  static var ofImport: [ExitStatus] { allCases.filter { $0 != .wrong } }
 
   /// What it means, in one line of the help.
   var meaning: String {
@@ -18,6 +22,7 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
     case .badData: "a problem under --strict, or a required file whose header cannot be used"
     case .noInput: "the feed cannot be read, or is none"
     case .noLibrary: "the database library cannot be used"
+    case .wrong: "a claim of a chapter did not hold"
     case .system: "the system refused a thread or another resource"
     case .fileError: "the database or a generated file cannot be written"
     case .cancelled: "cancelled by Ctrl-C or SIGTERM"

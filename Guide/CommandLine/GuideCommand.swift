@@ -7,6 +7,18 @@ enum GuideCommand: Equatable {
   case generate(GenerateOptions)
   case generateHelp
 
+  /// Run every chapter.
+  case all
+
+  /// Compare the code in the texts with the source, or first put it there.
+  case check(writing: Bool)
+
+  /// Run a chapter, print its text, or run one of its solutions (from 1) or parts.
+  case run(Int)
+  case explain(Int)
+  case solution(Int, of: Int)
+  case part(String, of: Int)
+
   /// Reads the command line, without the program's name.
   ///
   /// - Throws: `UsageError` if it makes no sense.
@@ -17,16 +29,35 @@ enum GuideCommand: Equatable {
     case "help", "--help", "-h":
       return .help
     case "list":
-      if let extra = rest.first {
-        throw UsageError("list takes nothing, but was given \(Printable(extra))")
-      }
+      try refuseMore(rest, word)
       return .list
+    case "all":
+      try refuseMore(rest, word)
+      return .all
+    case "check":
+      if rest == ["--write"] { return .check(writing: true) }
+      try refuseMore(rest, word, but: "--write")
+      return .check(writing: false)
     case "generate":
       if asksForHelp(rest) { return .generateHelp }
       return .generate(try GenerateOptions(rest))
+    case "run":
+      guard let chapter = rest.first else {
+        throw UsageError("run needs a chapter: \(Book.numbers), or a name that guide list tells")
+      }
+      return try self.chapter(chapter, rest.dropFirst())
     default:
       return try chapter(word, rest)
     }
+  }
+
+  private static func refuseMore(
+    _ rest: ArraySlice<String>, _ word: String, but option: String? = nil
+  ) throws(UsageError) {
+    guard let extra = rest.first else { return }
+    throw UsageError(
+      "\(word) takes nothing\(option.map { " but \($0)" } ?? ""), but was given \(Printable(extra))"
+    )
   }
 
   private static func chapter(
@@ -35,17 +66,17 @@ enum GuideCommand: Equatable {
     if word.hasPrefix("-") {
       throw UsageError("unknown option \(Printable(word)); before a chapter there is only --help")
     }
-    guard let chapter = Chapter.all.first(where: { $0.isCalled(word) }) else {
-      let names = Chapter.all.map { "\($0.number) or \($0.name)" }.joined(separator: ", ")
+    guard let chapter = Book.chapter(word) else {
       throw UsageError(
-        "no chapter or command \(Printable(word)); chapters: \(names); commands: list, generate, help"
-      )
+        "no chapter or command \(Printable(word)); chapters: \(Book.numbers), or their names; "
+          + "commands: list, run, all, check, generate, help")
     }
-    switch chapter {
-    case .importing:
+    if rest == ["--explain"] { return .explain(chapter.number) }
+    if chapter == ImportChapter.self {
       if asksForHelp(rest) { return .importHelp }
       return .importFeed(try ImportOptions(rest))
     }
+    return try ChapterOptions(rest, of: chapter).command
   }
 
   private static func asksForHelp(_ arguments: ArraySlice<String>) -> Bool {

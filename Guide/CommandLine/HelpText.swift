@@ -4,20 +4,27 @@ enum HelpText {
     The guide to threads in Swift on Linux, in chapters that run.
 
     usage: guide list                     the chapters
-           guide CHAPTER [ARGUMENTS]      run a chapter, by its number or name
+           guide run CHAPTER              run a chapter, by its number or name; "run" may be left out
+           guide CHAPTER --explain        print its text
+           guide CHAPTER --solution K     run the solution of its exercise K
+           guide all                      run every chapter
+           guide check [--write]          compare the code in the texts with the source, or put it there
            guide generate --stop-times N FOLDER
                                           write a transit feed of any size, to try chapters on
-           guide CHAPTER --help           what a chapter takes
+           guide import --help            what the background import takes
 
-    Start with: guide import
+    Start with: guide 1 --explain
     """
 
-  static let list = Chapter.all
-    .map { "\($0.number)  \($0.name)  \($0.title)\n   text: \($0.textPath)" }
+  static let list = Book.chapters
+    .map { chapter in
+      padded("\(chapter.number)", to: 4) + padded(chapter.name, to: 12) + chapter.title
+        + "\n    text: \(chapter.textPath)"
+    }
     .joined(separator: "\n")
 
   static let importing = """
-    Chapter 1: \(Chapter.importing.title)
+    Chapter \(ImportChapter.number): \(ImportChapter.title)
 
     usage: guide import [OPTIONS] [FEED]
 
@@ -29,7 +36,7 @@ enum HelpText {
     \(table(ImportOptions.syntax))
 
     exit status:
-    \(ExitStatus.allCases.map { "  \(padded(String($0.rawValue), to: 4)) \($0.meaning)" }
+    \(ExitStatus.ofImport.map { "  \(padded(String($0.rawValue), to: 4)) \($0.meaning)" }
       .joined(separator: "\n"))
     """
 

@@ -17,12 +17,21 @@ struct GuideCommandTests {
   @Test("a chapter is called by its name or number")
   func chapters() throws {
     #expect(try GuideCommand.parse(["import"]) == .importFeed(try ImportOptions()))
-    #expect(try GuideCommand.parse(["1"]) == .importFeed(try ImportOptions()))
+    #expect(try GuideCommand.parse(["20"]) == .importFeed(try ImportOptions()))
+    #expect(try GuideCommand.parse(["run", "import"]) == .importFeed(try ImportOptions()))
+    #expect(try GuideCommand.parse(["1"]) == .run(1))
+    #expect(try GuideCommand.parse(["run", "thread"]) == .run(1))
+    #expect(try GuideCommand.parse(["1", "--explain"]) == .explain(1))
+    #expect(try GuideCommand.parse(["20", "--explain"]) == .explain(20))
+    #expect(try GuideCommand.parse(["1", "--solution=2"]) == .solution(2, of: 1))
+    #expect(try GuideCommand.parse(["all"]) == .all)
+    #expect(try GuideCommand.parse(["check"]) == .check(writing: false))
+    #expect(try GuideCommand.parse(["check", "--write"]) == .check(writing: true))
     #expect(try GuideCommand.parse(["list"]) == .list)
     #expect(try GuideCommand.parse([]) == .help)
     #expect(try GuideCommand.parse(["--help"]) == .help)
     #expect(try GuideCommand.parse(["import", "--help"]) == .importHelp)
-    #expect(try GuideCommand.parse(["1", "FEED", "-h"]) == .importHelp)
+    #expect(try GuideCommand.parse(["20", "FEED", "-h"]) == .importHelp)
     #expect(try GuideCommand.parse(["generate", "--help"]) == .generateHelp)
   }
 
@@ -63,8 +72,17 @@ struct GuideCommandTests {
     #expect(
       error("import", "--database", ":memory:")
         == "--database :memory: is no file, and the import needs one: two threads each open it")
-    let chapters = "chapters: 1 or import; commands: list, generate, help"
-    #expect(error("7") == "no chapter or command \"7\"; \(chapters)")
+    let chapters =
+      "chapters: \(Book.numbers), or their names; "
+      + "commands: list, run, all, check, generate, help"
+    #expect(error("77") == "no chapter or command \"77\"; \(chapters)")
+    #expect(error("run", "77") == "no chapter or command \"77\"; \(chapters)")
+    #expect(error("run") == "run needs a chapter: \(Book.numbers), or a name that guide list tells")
+    #expect(
+      error("1", "--solution", "3")
+        == "--solution \"3\" is not a number in 1...2, the exercises of chapter 1")
+    #expect(error("1", "--part", "x") == "chapter 1 has no part \"x\"; its parts: none")
+    #expect(error("check", "x") == "check takes nothing but --write, but was given \"x\"")
     #expect(error("x\u{1B}[31m\n") == "no chapter or command \"x\\u{1B}[31m\\n\"; \(chapters)")
     #expect(error("--fast") == "unknown option \"--fast\"; before a chapter there is only --help")
     #expect(error("list", "all") == "list takes nothing, but was given \"all\"")
@@ -80,9 +98,9 @@ struct GuideCommandTests {
   @Test("a mistake ends with status 64 and one line on standard error")
   func status() {
     let recorder = Recorder()
-    #expect(Guide.run(["7"], on: recorder.console()) == .usage)
+    #expect(Guide.run(["77"], on: recorder.console()) == .usage)
     #expect(recorder.output.isEmpty)
-    #expect(recorder.errors.hasPrefix("guide: no chapter or command \"7\""))
+    #expect(recorder.errors.hasPrefix("guide: no chapter or command \"77\""))
     #expect(recorder.errors.split(separator: "\n").count == 1)
   }
 
@@ -91,7 +109,7 @@ struct GuideCommandTests {
     let recorder = Recorder()
     #expect(Guide.run(["import", "--help"], on: recorder.console()) == .done)
     for option in ImportOptions.syntax { #expect(recorder.output.contains(option.name)) }
-    for status in ExitStatus.allCases { #expect(recorder.output.contains(status.meaning)) }
+    for status in ExitStatus.ofImport { #expect(recorder.output.contains(status.meaning)) }
     #expect(recorder.lines.allSatisfy { $0.count <= 100 })
   }
 
@@ -101,7 +119,7 @@ struct GuideCommandTests {
     #expect(Guide.run(["list"], on: recorder.console()) == .done)
     let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
-    for chapter in Chapter.all {
+    for chapter in Book.chapters {
       #expect(recorder.output.contains(chapter.title))
       #expect(
         FileManager.default.fileExists(atPath: package.appending(path: chapter.textPath).path))

@@ -24,7 +24,7 @@ struct ImportProcessTests {
     #expect(first.errors.isEmpty)
     // It prints what the chapter's text says, up to the figures.
     let text = try String(
-      contentsOf: ChapterTextTests.package.appending(path: Chapter.importing.textPath),
+      contentsOf: ChapterTextTests.package.appending(path: ImportChapter.textPath),
       encoding: .utf8)
     let shown = try #require(text.range(of: "imported the sample feed"))
     let figures = try #require(text.range(of: "records a second:  "))
@@ -36,14 +36,14 @@ struct ImportProcessTests {
       try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["SampleFeed.sqlite"])
     let file = URL(filePath: folder.path + "/SampleFeed.sqlite")
     let before = try Data(contentsOf: file)
-    let second = try guide("1")
+    let second = try guide("20")
     #expect(second.status == 0)
     #expect(try Data(contentsOf: file) == before)
   }
 
   @Test("exit statuses tell what went wrong")
   func statuses() throws {
-    let usage = try guide("7")
+    let usage = try guide("77")
     #expect(usage.status == 64)
     let noFeed = try guide("import", "nowhere")
     #expect(noFeed.status == 66)

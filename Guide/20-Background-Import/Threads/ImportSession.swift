@@ -57,9 +57,11 @@ final class ImportSession {
     let post = EventPost(to: loop) { event in session.withValue { $0.receive(event) } }
     let operation = ImportOperation(plan: plan, library: library) { post.send($0) }
 
+    // snippet: queue
     let queue = try ThreadOperationQueue(
       name: "import", width: 1,
       attributes: ThreadAttributes(name: Self.threadName, stackSize: Self.stackSize))
+    // end
     Self.unblock([SIGINT, SIGTERM])
     let signals = try [SIGINT, SIGTERM].map { signal in
       try SignalSource(signal) { _, _ in
@@ -72,9 +74,11 @@ final class ImportSession {
     let heartbeat = try Heartbeat()
     let isOver = ExitFlag()
     let start = MonotonicInstant.now
+    // snippet: end
     operation.addCompletion { _ in isOver.set() }
     try queue.add(operation)
     loop.run(until: isOver)
+    // end
     let duration = start.duration(to: .now)
 
     // The last connection: closing it takes the write-ahead log away.

@@ -24,9 +24,11 @@ final class ImportOperation: ThreadOperation, @unchecked Sendable {
     super.init(name: "import")
   }
 
+  // snippet: operation
   override func main() {
     let importer = FeedImporter(
       plan: plan, library: library, isCancelled: { self.isCancelled }, report: report)
     summary = importer.run()
   }
+  // end
 }

@@ -1,0 +1,39 @@
+/// The chapters, in the order of reading.
+enum Book {
+  static let chapters: [any Chapter.Type] = [
+    ThreadChapter.self,
+    CostChapter.self,
+    NamesChapter.self,
+    ValuesChapter.self,
+    RaceChapter.self,
+    LocksChapter.self,
+    ImportChapter.self,
+  ]
+
+  /// The chapter that a word of the command line means: its number or its name.
+  static func chapter(_ word: String) -> (any Chapter.Type)? {
+    chapters.first { word == $0.name || word == String($0.number) }
+  }
+
+  /// The chapter of a number that is known to be one.
+  static func chapter(_ number: Int) -> any Chapter.Type {
+    guard let chapter = chapters.first(where: { $0.number == number }) else {
+      preconditionFailure("Book.chapter: there is no chapter \(number)")
+    }
+    return chapter
+  }
+
+  /// The numbers as people write them: `1-15, 20`.
+  static var numbers: String {
+    var runs: [ClosedRange<Int>] = []
+    for number in chapters.map({ $0.number }) {
+      if let last = runs.last, last.upperBound + 1 == number {
+        runs[runs.count - 1] = last.lowerBound...number
+      } else {
+        runs.append(number...number)
+      }
+    }
+    return runs.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)" }
+      .joined(separator: ", ")
+  }
+}

@@ -1,0 +1,47 @@
+import Foundation
+
+/// How a process that a chapter started has ended, and what it printed.
+struct ChildProcess {
+  /// What it returned, if it ended by itself.
+  let status: Int32?
+
+  /// The signal that ended it, if one did.
+  let signal: Int32?
+  let output: String
+  let errors: String
+
+  /// Runs a part of a chapter in a process of its own, and waits for its end.
+  ///
+  /// - Throws: what the system says if it starts no process.
+  static func run(_ part: String, of chapter: any Chapter.Type) throws -> ChildProcess {
+    try run("/proc/self/exe", ["run", String(chapter.number), "--part", part])
+  }
+
+  /// Runs a program, and waits for its end.
+  ///
+  /// - Throws: what the system says if it starts no process.
+  static func run(_ program: String, _ arguments: [String]) throws -> ChildProcess {
+    let process = Process()
+    let output = Pipe()
+    let errors = Pipe()
+    process.executableURL = URL(filePath: program).resolvingSymlinksInPath()
+    process.arguments = arguments
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = output
+    process.standardError = errors
+    // A crash is what is wanted here; its stack trace would only take time.
+    process.environment = ProcessInfo.processInfo.environment.merging(
+      ["SWIFT_BACKTRACE": "enable=no"]) { $1 }
+    try process.run()
+    // They print a few lines, which fit the pipes: so one may be read after the other.
+    let printed = try output.fileHandleForReading.readToEnd() ?? Data()
+    let complaints = try errors.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    let isSignal = process.terminationReason == .uncaughtSignal
+    return ChildProcess(
+      status: isSignal ? nil : process.terminationStatus,
+      signal: isSignal ? process.terminationStatus : nil,
+      output: String(decoding: printed, as: UTF8.self),
+      errors: String(decoding: complaints, as: UTF8.self))
+  }
+}
