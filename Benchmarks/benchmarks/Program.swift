@@ -1,3 +1,4 @@
+import Foundation
 import ThreadingPlatform
 
 /// The program over a catalogue of workloads: reads the arguments, measures, writes the report.
@@ -5,11 +6,32 @@ struct Program {
   enum ExitStatus: CInt {
     case success = 0
     case wrongResult = 1
+    /// Slower than the gate allows, or than the run that was compared with.
+    case tooSlow = 2
     case usage = 64
+    /// A file could not be written, or the system refused a thread.
+    case refused = 74
+    case interrupted = 130
+    case terminated = 143
+
+    /// What a shell gives for a program that the signal ended.
+    init(endedBy signal: CInt) {
+      self = signal == SIGTERM ? .terminated : .interrupted
+    }
   }
 
-  let catalogue: [Workload]
+  /// The workloads; those that exist for any number of threads with the given ones, or the usual.
+  let catalogue: (_ threads: [Int]?) -> [Workload]
   let console: Console
+
+  init(catalogue: [Workload], console: Console) {
+    self.init(catalogue: { _ in catalogue }, console: console)
+  }
+
+  init(catalogue: @escaping ([Int]?) -> [Workload], console: Console) {
+    self.catalogue = catalogue
+    self.console = console
+  }
 
   /// Does what the arguments ask for.
   func run(_ arguments: [String]) -> ExitStatus {
@@ -19,54 +41,105 @@ struct Program {
         console.print(Usage.text)
         return .success
       }
-      let workloads = try selected(by: options.filter)
+      let assignment = try Assignment(options, catalogue: catalogue(options.threads))
       if options.action == .list {
-        console.print(Listing.text(of: workloads))
+        console.print(Listing.text(of: assignment.workloads))
         return .success
       }
-      return measure(workloads, options)
+      return measure(assignment)
     } catch {
       console.complain("benchmarks: \(error)\nTry 'benchmarks --help'.\n")
       return .usage
     }
   }
 
-  private func selected(by filter: String?) throws(UsageError) -> [Workload] {
-    guard let filter, let pattern = try? Regex(filter) else { return catalogue }
-    let found = catalogue.filter { $0.name.contains(pattern) }
-    guard !found.isEmpty else {
-      throw UsageError(
-        option: "--filter", value: filter,
-        allowed: "an expression that matches the name of a workload (--list names them)")
-    }
-    return found
-  }
-
-  private func measure(_ workloads: [Workload], _ options: Options) -> ExitStatus {
+  private func measure(_ assignment: Assignment) -> ExitStatus {
+    let options = assignment.options
     if Machine.isDebugBuild && !options.isSmoke {
       console.complain("benchmarks: built without optimisation; the figures mean nothing\n")
     }
+    let ledger = Ledger()
+    let interruption = Interruption()
+    let progress = ProgressLine(
+      console: console, steps: assignment.workloads.count + assignment.growing.count)
     let runner = Runner(
-      plan: options.isSmoke ? .smoke : .measuring(samples: options.samples),
-      progress: ProgressLine(console: console, workloads: workloads.count))
-    // Measured on a thread of its own while this one sleeps in `join`: the C library takes short
-    // cuts in a process with a single thread, and no user of this package has one.
-    let outcome = OutcomeBox()
+      plan: options.plan, progress: progress, interruption: interruption, ledger: ledger)
+    let scaling = ScaleRunner(
+      plan: options.plan, sizes: options.isSmoke ? [10, 100] : ScaleRunner.sizes,
+      progress: progress, interruption: interruption, ledger: ledger)
     do throws(ThreadingError) {
-      try SystemThread.start(.init()) { outcome.value = runner.measure(workloads) }.join()
+      _ = try Measuring(interruption: interruption).run {
+        runner.measure(assignment.workloads)
+        scaling.measure(assignment.growing)
+        if let gate = assignment.gate { Self.remeasure(gate, assignment, runner) }
+      }
     } catch {
+      progress.ends()
       console.complain("benchmarks: \(error)\n")
-      return .wrongResult
+      return .refused
     }
-    let report = Report(machine: .current(), plan: runner.plan, rows: outcome.value.rows)
-    console.print(report.text(as: options.format))
-    for failure in outcome.value.failures { console.complain("benchmarks: \(failure)\n") }
-    return outcome.value.failures.isEmpty ? .success : .wrongResult
+    progress.ends()
+    return conclude(assignment, ledger.outcome, endedBy: interruption.requested)
   }
-}
 
-/// Brings what the measuring thread found back to the one that joins it.
-// SAFETY of @unchecked: written by the one thread before it ends, read by the other after the join.
-private final class OutcomeBox: @unchecked Sendable {
-  var value = Runner.Outcome()
+  /// How often a limit is measured that is not kept: a machine that was busy for a moment breaks
+  /// one, a toolkit that is slower breaks it each time.
+  private static let gateTries = 3
+
+  private static func remeasure(_ gate: Gate, _ assignment: Assignment, _ runner: Runner) {
+    for _ in 1..<gateTries {
+      let broken = Set(
+        gate.verdicts(on: runner.ledger.outcome.rows).filter { !$0.isKept }
+          .map(\.limit.workload))
+      if broken.isEmpty { return }
+      runner.measure(assignment.workloads.filter { broken.contains($0.name) })
+    }
+  }
+
+  /// Writes what was found, and judges it.
+  private func conclude(
+    _ assignment: Assignment, _ outcome: Ledger.Outcome, endedBy signal: CInt?
+  ) -> ExitStatus {
+    let options = assignment.options
+    let report = Report(
+      machine: .current(), plan: options.plan, rows: outcome.rows, growth: outcome.growth)
+    console.print(report.text(as: options.format))
+    if options.format != .table { console.complain(report.noise) }
+    for failure in outcome.failures { console.complain("benchmarks: \(failure)\n") }
+    var status = outcome.failures.isEmpty ? ExitStatus.success : .wrongResult
+    if let path = options.save, !write(SavedRun.text(of: report), to: path, for: "--save") {
+      status = .refused
+    }
+    if let signal {
+      console.complain("benchmarks: stopped by a signal; this is what was done by then\n")
+      return ExitStatus(endedBy: signal)
+    }
+    if let saved = assignment.saved, let path = options.compare {
+      let comparison = Comparison(of: outcome.rows, with: saved, threshold: options.threshold)
+      judge(comparison.text(with: saved, path: path, threshold: options.threshold), options)
+      if !comparison.regressions.isEmpty, status == .success { status = .tooSlow }
+    }
+    if let gate = assignment.gate, let path = options.gate {
+      let verdicts = gate.verdicts(on: outcome.rows)
+      judge(Gate.text(of: verdicts, path: path), options)
+      if verdicts.contains(where: { !$0.isKept }), status == .success { status = .tooSlow }
+    }
+    return status
+  }
+
+  /// Beside a table for people; where a program reads the output, apart from it.
+  private func judge(_ text: String, _ options: Options) {
+    if options.format == .table { console.print(text) } else { console.complain(text) }
+  }
+
+  private func write(_ text: String, to path: String, for option: String) -> Bool {
+    do {
+      try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+      return true
+    } catch {
+      console.complain(
+        "benchmarks: \(option): \"\(path)\" cannot be written: \(error.localizedDescription)\n")
+      return false
+    }
+  }
 }

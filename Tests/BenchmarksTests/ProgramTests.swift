@@ -1,27 +1,9 @@
 import Foundation
 import Testing
 import ThreadingLocks
+import ThreadingPlatform
 
 @testable import benchmarks
-
-/// Runs the program and keeps what it wrote.
-private final class Transcript: Sendable {
-  private let output = Locked("")
-  private let errors = Locked("")
-
-  func run(
-    _ catalogue: [Workload], _ arguments: [String], showsProgress: Bool = false
-  ) -> Program.ExitStatus {
-    let console = Console(
-      print: { text in self.output.withLock { $0 += text } },
-      complain: { text in self.errors.withLock { $0 += text } },
-      showsProgress: showsProgress)
-    return Program(catalogue: catalogue, console: console).run(arguments)
-  }
-
-  var printed: String { output.withLock { $0 } }
-  var complained: String { errors.withLock { $0 } }
-}
 
 /// Two workloads that take no time and are right, and one that is wrong.
 private enum Sample {
@@ -85,7 +67,7 @@ struct ProgramTests {
     #expect(!transcript.printed.contains("lock/wrong"))
   }
 
-  @Test("the tab-separated form has one header line and one line of eight fields for each row")
+  @Test("the tab-separated form has one header line and one line of fifteen fields for each row")
   func tsv() throws {
     let transcript = Transcript()
     let status = transcript.run(
@@ -95,15 +77,26 @@ struct ProgramTests {
     let lines = transcript.printed.split(separator: "\n").map {
       $0.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
     }
+    try #require(lines.count == 4)
     #expect(
-      lines == [
-        [
-          "workload", "implementation", "threads", "items", "median_ns", "min_ns", "p99_ns",
-          "ratio_to_ours",
-        ],
-        ["lock/quick", "ours", "1", "1", "10.000", "10.000", "10.000", "1.0000"],
-        ["lock/quick", "pthread", "1", "1", "25.000", "25.000", "25.000", "2.5000"],
-        ["loop/other", "dispatch", "2", "1", "7.000", "7.000", "7.000", ""],
+      lines[0] == [
+        "workload", "implementation", "unit", "threads", "items", "median", "min", "p99", "spread",
+        "cpu_ns", "switches", "ratio_to_ours", "ratio_q1", "ratio_q3", "samples",
+      ])
+    let rows = lines.dropFirst().map { fields in
+      // Processor time and switches are what they are.
+      #expect(fields.count == 15)
+      return Array(fields[..<9] + fields[11...])
+    }
+    let rest = ["0.0000"]
+    #expect(
+      rows == [
+        ["lock/quick", "ours", "ns", "1", "1", "10.000", "10.000", "10.000"] + rest
+          + ["1.0000", "1.0000", "1.0000", "1"],
+        ["lock/quick", "pthread", "ns", "1", "1", "25.000", "25.000", "25.000"] + rest
+          + ["2.5000", "2.5000", "2.5000", "1"],
+        ["loop/other", "dispatch", "ns", "2", "1", "7.000", "7.000", "7.000"] + rest
+          + ["", "", "", "1"],
       ])
   }
 
@@ -114,7 +107,7 @@ struct ProgramTests {
     #expect(status == .success)
     let data = Data(transcript.printed.utf8)
     let document = try JSONDecoder().decode(JSONDocument.self, from: data)
-    #expect(document.schema == "swift-threading benchmarks 1")
+    #expect(document.schema == "swift-threading benchmarks 2")
     #expect(document.rows.map(\.implementation) == ["ours", "pthread", "dispatch"])
     #expect(document.rows.map(\.ratioToOurs) == [1, 2.5, nil])
     #expect(document.method.samples == Plan.smoke.samples)
@@ -131,6 +124,7 @@ struct ProgramTests {
     let rows = try #require(any["rows"] as? [[String: Any]])
     #expect(rows.allSatisfy { Set($0.keys) == Set(Row.columns) })
     #expect(rows[2]["ratio_to_ours"] is NSNull)
+    #expect(rows[1]["samples"] as? [Double] == [25])
   }
 
   @Test("the table lines up")
@@ -147,11 +141,86 @@ struct ProgramTests {
     #expect(rows[2].dropFirst(offset).hasPrefix("dispatch"))
   }
 
+  @Test("the table of all workloads fits into 120 columns, whatever the figures are")
+  func tableWidth() {
+    let used = ProcessUsage(
+      cpuNanoseconds: 123_456_000, voluntarySwitches: 12_345, involuntarySwitches: 0)
+    let rows = Catalogue.all.flatMap { workload in
+      workload.implementations.map {
+        // Large figures, but not all of them at once: what takes long has few items.
+        Row(
+          of: $0, in: workload, items: 999_900,
+          samples: (1...9).map { _ in
+            benchmarks.Sample(value: 123_456_000, used: used, items: 1_000)
+          },
+          comparedTo: (1...9).map {
+            benchmarks.Sample(value: $0 % 2 == 0 ? 200_000 : 400_000, used: used, items: 1_000)
+          })
+      }
+    }
+    let report = Report(machine: .current(), plan: .measuring(samples: 9), rows: rows)
+    let lines = report.text(as: .table).split(separator: "\n").filter {
+      $0.contains("/") && !$0.hasPrefix("  ")
+    }
+    #expect(lines.count >= rows.count)
+    let longest = lines.map(\.count).max() ?? 0
+    #expect(longest <= 120)
+  }
+
+  @Test("memory has a table of its own, in bytes")
+  func memoryTable() throws {
+    let memory = Workload(
+      "memory/thing", item: "one thing", threads: 1, size: .fixed(10), unit: .bytes,
+      [Implementation.ours { Int64($0) * 100 }, Implementation("rival") { Int64($0) * 250 }])
+    let transcript = Transcript()
+    #expect(transcript.run([Sample.quick, memory], ["--smoke"]) == .success)
+    let lines = transcript.printed.split(separator: "\n").map(String.init)
+    let times = try #require(lines.firstIndex { $0.hasPrefix("workload") })
+    let bytes = try #require(lines.firstIndex { $0.hasPrefix("memory of") })
+    #expect(times < bytes)
+    let rival = try #require(lines[bytes...].first { $0.contains("rival") })
+    #expect(rival.contains("250") && rival.hasSuffix("2.50"))
+  }
+
+  @Test("rows that are too noisy are marked, and named in a warning")
+  func noise() {
+    let count = Locked(0)
+    let box = NoisyBox(count: count)
+    let noisy = Workload(
+      "lock/noisy", item: "one turn", threads: 1, size: .fixed(10),
+      [Implementation.ours { Int64($0) * 10 }, Implementation("rival") { _ in box.next() }])
+    let transcript = Transcript()
+    #expect(transcript.run([noisy, Sample.quick], ["--quick", "--samples", "9"]) == .success)
+    #expect(transcript.printed.contains("TOO NOISY TO CONCLUDE"))
+    #expect(transcript.printed.contains("  lock/noisy, rival\n"))
+    #expect(!transcript.printed.contains("  lock/quick, pthread\n"))
+
+    let forPrograms = Transcript()
+    #expect(
+      forPrograms.run([noisy], ["--quick", "--samples=9", "--format=tsv"]) == .success)
+    #expect(!forPrograms.printed.contains("TOO NOISY"))
+    #expect(forPrograms.complained.contains("TOO NOISY TO CONCLUDE"))
+  }
+
+  /// Long enough for a batch, and now 10, now 20 ms.
+  private final class NoisyBox: Sendable {
+    let count: Locked<Int>
+
+    init(count: consuming Locked<Int>) { self.count = count }
+
+    func next() -> Int64 {
+      count.withLock {
+        $0 += 1
+        return $0 % 2 == 0 ? 10_000_000 : 20_000_000
+      }
+    }
+  }
+
   @Test("progress is shown only where somebody watches")
   func progress() {
     let watched = Transcript()
     #expect(watched.run([Sample.quick], ["--smoke"], showsProgress: true) == .success)
-    #expect(watched.complained.contains("[1/1] lock/quick"))
+    #expect(watched.complained.contains("% lock/quick"))
     // The line is gone at the end.
     #expect(watched.complained.hasSuffix("\r\u{1B}[K"))
 
@@ -178,5 +247,17 @@ struct FiguresTests {
     #expect(Figures.forPeople(45.67) == "45.7")
     #expect(Figures.forPeople(99.96) == "100")
     #expect(Figures.forPeople(12_345.6) == "12,346")
+  }
+
+  @Test("counts take at most five characters")
+  func compact() {
+    #expect(Figures.compact(0) == "0")
+    #expect(Figures.compact(999) == "999")
+    #expect(Figures.compact(1_000) == "1k")
+    #expect(Figures.compact(67_609) == "67.6k")
+    #expect(Figures.compact(100_000) == "100k")
+    #expect(Figures.compact(1_209_999) == "1.21M")
+    #expect(Figures.compact(2_000_000_000) == "2G")
+    for exponent in 0..<30 { #expect(Figures.compact((1 << exponent) - 1).count <= 5) }
   }
 }

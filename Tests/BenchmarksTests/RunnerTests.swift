@@ -1,5 +1,6 @@
 import Testing
 import ThreadingLocks
+import ThreadingPlatform
 
 @testable import benchmarks
 
@@ -19,9 +20,11 @@ private final class Script: Sendable {
   var called: [String] { calls.withLock { $0 } }
 }
 
-private func runner(_ plan: Plan) -> Runner {
+private func runner(_ plan: Plan, _ interruption: Interruption = Interruption()) -> Runner {
   let console = Console(print: { _ in }, complain: { _ in }, showsProgress: false)
-  return Runner(plan: plan, progress: ProgressLine(console: console, workloads: 1))
+  return Runner(
+    plan: plan, progress: ProgressLine(console: console, steps: 1), interruption: interruption,
+    ledger: Ledger())
 }
 
 @Suite("Runner")
@@ -65,8 +68,8 @@ struct RunnerTests {
     try #require(rows.count == 2)
     #expect((100_000...200_000).contains(rows[0].items))
     #expect((10...20).contains(rows[1].items))
-    #expect(rows[0].medianNanoseconds == 10)
-    #expect(rows[1].medianNanoseconds == 100_000)
+    #expect(rows[0].median == 10)
+    #expect(rows[1].median == 100_000)
     #expect(rows[1].ratioToOurs == 10_000)
   }
 
@@ -98,7 +101,7 @@ struct RunnerTests {
     #expect(recorded.seen == [1_000])
     #expect(rows[0].items.isMultiple(of: 1_000))
     #expect((5_000...8_000).contains(rows[0].items))
-    #expect(rows[0].medianNanoseconds == 10)
+    #expect(rows[0].median == 10)
 
     let small = try runner(.smoke).measure(workload)
     #expect(small[0].items == Plan.smoke.largestRound)
@@ -129,9 +132,9 @@ struct RunnerTests {
     let plan = Plan(samples: 3, shortestBatch: 0, largestRound: .max, warmUps: 0)
     let rows = try runner(plan).measure(workload)
     #expect(rows[0].ratioToOurs == 1)
-    #expect(rows[0].medianNanoseconds == 100)
+    #expect(rows[0].median == 100)
     #expect(rows[1].ratioToOurs == 2)
-    #expect(rows[1].medianNanoseconds == 50)
+    #expect(rows[1].median == 50)
   }
 
   /// Says that its samples took the given times, after two calls to calibrate.
@@ -170,11 +173,143 @@ struct RunnerTests {
       ])
     let good = Workload(
       "area/good", item: "nothing", threads: 1, [script.implementation("ours") { _ in 1 }])
-    let outcome = runner(.smoke).measure([bad, good])
+    let measuring = runner(.smoke)
+    measuring.measure([bad, good])
+    let outcome = measuring.ledger.outcome
     #expect(outcome.rows.map(\.workload) == ["area/good"])
     #expect(
       outcome.failures.map(\.description) == [
         "area/bad, broken: wrong result: the count is 2, expected 1"
       ])
+  }
+
+  @Test("processor time and switches are those of the samples, for an item")
+  func usage() throws {
+    let sleepy = Implementation("ours") { items in
+      for _ in 0..<items { SystemThread.sleep(until: .now.advanced(by: .microseconds(200))) }
+      return Int64(items)
+    }
+    let busy = Implementation("busy") { items in
+      let start = ProcessUsage.now().cpuNanoseconds
+      while ProcessUsage.now().cpuNanoseconds - start < Int64(items) * 1_000_000 {}
+      return Int64(items)
+    }
+    let workload = Workload("a/b", item: "nothing", threads: 1, size: .fixed(10), [sleepy, busy])
+    let plan = Plan(samples: 3, shortestBatch: 0, largestRound: .max, warmUps: 0)
+    let rows = try runner(plan).measure(workload)
+    try #require(rows.count == 2)
+    // Other tests run at the same time, so there are lower bounds only.
+    #expect(rows[0].switches >= 1)
+    #expect(rows[1].cpuNanoseconds >= 1_000_000)
+  }
+
+  @Test("an interruption leaves the finished rounds, the same number for each")
+  func interruptedRounds() throws {
+    let script = Script()
+    let interruption = Interruption()
+    let workload = Workload(
+      "a/b", item: "nothing", threads: 1,
+      ["ours", "rival"].map { name in
+        script.implementation(name) { _ in
+          // Four calls calibrate. Of the third round only one sample is taken.
+          if script.called.count == 9 { interruption.request(by: 2) }
+          return 10
+        }
+      })
+    let plan = Plan(samples: 50, shortestBatch: 0, largestRound: .max, warmUps: 0)
+    let rows = try runner(plan, interruption).measure(workload)
+    #expect(script.called.count == 9)
+    #expect(rows.map(\.samples) == [[10, 10], [10, 10]])
+  }
+
+  @Test("an interruption before the first round is over leaves nothing, and no workload follows")
+  func interruptedAtOnce() {
+    let script = Script()
+    let interruption = Interruption()
+    let implementation = script.implementation("ours") { _ in
+      interruption.request(by: 2)
+      return 10
+    }
+    let workloads = ["a/b", "a/c"].map {
+      Workload($0, item: "nothing", threads: 1, [implementation])
+    }
+    let measuring = runner(.smoke, interruption)
+    measuring.measure(workloads)
+    #expect(measuring.ledger.outcome.rows.isEmpty)
+    // Two to calibrate, and none after.
+    #expect(script.called.count == 2)
+  }
+
+  @Test("rows of a workload that is measured again take the place of the older ones")
+  func again() {
+    let script = Script()
+    let workload = Workload(
+      "a/b", item: "nothing", threads: 1, [script.implementation("ours") { _ in 1 }])
+    let measuring = runner(.smoke)
+    measuring.measure([workload])
+    measuring.measure([workload])
+    #expect(measuring.ledger.outcome.rows.count == 1)
+  }
+}
+
+@Suite("Rows")
+struct RowTests {
+  /// A row of the given values, beside ours that always takes 10.
+  private func row(_ values: [Double], besideOurs: Bool = true) -> Row {
+    let workload = Workload("a/b", item: "nothing", threads: 1, [])
+    func sample(_ value: Double) -> Sample {
+      Sample(
+        value: Int64(value * 10),
+        used: ProcessUsage(cpuNanoseconds: 0, voluntarySwitches: 0, involuntarySwitches: 0),
+        items: 10)
+    }
+    return Row(
+      of: Implementation("rival") { _ in 0 }, in: workload, items: 10,
+      samples: values.map(sample),
+      comparedTo: besideOurs ? values.map { _ in sample(10) } : nil)
+  }
+
+  @Test("a row is noisy when half of its ratios lie further apart than the factor allows")
+  func noise() {
+    #expect(!row([10, 10, 11, 12, 12]).isNoisy)
+    #expect(row([10, 10, 11, 14, 14]).isNoisy)
+    // One outlier on each side does not make it so.
+    #expect(!row([1, 10, 11, 12, 90]).isNoisy)
+    #expect(row([10, 10, 11, 14, 14], besideOurs: false).isNoisy)
+    #expect(!row([10, 10, 11, 12, 12], besideOurs: false).isNoisy)
+  }
+
+  @Test("few samples are not judged")
+  func fewSamples() {
+    #expect(!row([1, 10, 100, 1_000]).isNoisy)
+  }
+
+  @Test("a machine that drifts does not make a row noisy: the ratios stay")
+  func drift() {
+    let workload = Workload("a/b", item: "nothing", threads: 1, [])
+    let none = ProcessUsage(cpuNanoseconds: 0, voluntarySwitches: 0, involuntarySwitches: 0)
+    let series = (1...9).map { Sample(value: Int64($0) * 100, used: none, items: 1) }
+    let row = Row(
+      of: Implementation("rival") { _ in 0 }, in: workload, items: 1, samples: series,
+      comparedTo: series)
+    #expect(!row.isNoisy)
+    #expect(row.spread > 0.5)
+    #expect(row.ratioToOurs == 1)
+  }
+
+  @Test("ratios of nothing to nothing are 1, and none is infinite")
+  func zero() {
+    let workload = Workload("a/b", item: "nothing", threads: 1, [])
+    let none = ProcessUsage(cpuNanoseconds: 0, voluntarySwitches: 0, involuntarySwitches: 0)
+    let nothing = Sample(value: 0, used: none, items: 1)
+    let something = Sample(value: 5, used: none, items: 1)
+    func ratio(_ sample: Sample) -> Double? {
+      Row(
+        of: Implementation("rival") { _ in 0 }, in: workload, items: 1, samples: [sample],
+        comparedTo: [nothing]
+      ).ratioToOurs
+    }
+    #expect(ratio(nothing) == 1)
+    #expect(ratio(something)?.isFinite == true)
   }
 }

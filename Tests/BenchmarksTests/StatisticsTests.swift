@@ -16,6 +16,17 @@ struct StatisticsTests {
     #expect(Statistics(of: [5, 9, 2, 8]).minimum == 2)
   }
 
+  @Test("quartiles lie between samples by proportion; the spread is relative to the median")
+  func quartiles() {
+    let statistics = Statistics(of: [5, 1, 4, 2, 3])
+    #expect(statistics.lowerQuartile == 2)
+    #expect(statistics.upperQuartile == 4)
+    #expect(abs(statistics.spread - 2.0 / 3) < 1e-12)
+    #expect(Statistics(of: [1, 2]).lowerQuartile == 1.25)
+    #expect(Statistics(of: [7]).spread == 0)
+    #expect(Statistics(of: [0, 0]).spread == 0)
+  }
+
   @Test("the 99th percentile of 1 to 200 is 198, of 1 to 100 is 99, of fewer the largest")
   func percentile() {
     #expect(Statistics(of: (1...200).map(Double.init).shuffled()).percentile99 == 198)

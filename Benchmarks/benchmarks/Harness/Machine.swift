@@ -4,7 +4,7 @@ import Foundation
 struct Machine: Codable, Equatable {
   /// The processor's name.
   let cpu: String
-  /// ProcessorBinding that the process may use.
+  /// Processors that the process may use.
   let cores: Int
   let kernel: String
   let libc: String
@@ -14,6 +14,11 @@ struct Machine: Codable, Equatable {
   let build: String
   /// When the run was, as ISO 8601 in UTC.
   let date: String
+
+  /// All but the date, on one line.
+  var summary: String {
+    "\(cpu), \(cores) cores, \(kernel), \(libc), Swift \(swift), \(build) build"
+  }
 
   /// What the running system says of itself.
   static func current() -> Machine {

@@ -1,19 +1,32 @@
 /// What is told of a series of samples.
 struct Statistics: Equatable {
-  let median: Double
   let minimum: Double
+  let lowerQuartile: Double
+  let median: Double
+  let upperQuartile: Double
   let percentile99: Double
 
   /// - Precondition: there is at least one sample.
   init(of samples: [Double]) {
     precondition(!samples.isEmpty, "Statistics: no samples")
     let sorted = samples.sorted()
-    let middle = sorted.count / 2
-    median =
-      sorted.count.isMultiple(of: 2)
-      ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
     minimum = sorted[0]
+    lowerQuartile = Self.quantile(0.25, of: sorted)
+    median = Self.quantile(0.5, of: sorted)
+    upperQuartile = Self.quantile(0.75, of: sorted)
     percentile99 = sorted[Self.nearestRank(percent: 99, of: sorted.count) - 1]
+  }
+
+  /// The distance of the quartiles relative to the median: 0.1 says that half of the samples lie
+  /// within about 5 % of it. 0 where the median is.
+  var spread: Double { median == 0 ? 0 : (upperQuartile - lowerQuartile) / median }
+
+  /// Between the two samples nearest to the place, by proportion.
+  private static func quantile(_ fraction: Double, of sorted: [Double]) -> Double {
+    let place = fraction * Double(sorted.count - 1)
+    let below = Int(place)
+    guard below + 1 < sorted.count else { return sorted[below] }
+    return sorted[below] + (sorted[below + 1] - sorted[below]) * (place - Double(below))
   }
 
   /// The rank, from 1, of the smallest sample that at least `percent` percent do not exceed. With

@@ -13,23 +13,59 @@ struct Workload: Sendable {
 
   /// `area/what`.
   let name: String
+  /// What a batch returns.
+  let unit: Unit
   /// What one item is.
   let item: String
   /// Threads at work in it, besides one that sleeps.
   let threads: Int
   let size: BatchSize
-  let implementations: [Implementation]
+  /// The name without the number of threads, where the workload is one of several that differ in
+  /// that alone; otherwise the name.
+  let family: String
+  /// Whether what an item takes is worth measuring at growing numbers of items.
+  let scales: Bool
+  private(set) var implementations: [Implementation]
 
   init(
     _ name: String, item: String, threads: Int, size: BatchSize = .calibrated,
+    unit: Unit = .nanoseconds, family: String? = nil, scales: Bool = false,
     _ implementations: [Implementation]
   ) {
     self.name = name
+    self.unit = unit
+    self.family = family ?? name
+    self.scales = scales
     self.item = item
     self.threads = threads
     self.size = size
     self.implementations = implementations
   }
+
+  /// Whether it exists for any number of threads.
+  var hasWidth: Bool { family != name }
+
+  /// The workload with some of its implementations.
+  func keeping(_ isKept: (String) -> Bool) -> Workload {
+    var copy = self
+    copy.implementations.removeAll { !isKept($0.name) }
+    return copy
+  }
+
+  /// The workload with more implementations.
+  func adding(_ more: [Implementation]) -> Workload {
+    var copy = self
+    copy.implementations += more
+    return copy
+  }
+}
+
+/// What is measured of an item.
+enum Unit: String, Codable, Sendable {
+  /// How long it takes.
+  case nanoseconds = "ns"
+  /// How much memory it holds.
+  case bytes
 }
 
 /// One way to do what a ``Workload`` names.
@@ -38,13 +74,18 @@ struct Implementation: Sendable {
   static let oursName = "ours"
 
   let name: String
-  /// Does `items` items, checks what came of them, and returns the nanoseconds that they took;
-  /// setting up and checking are not in it.
+  /// Does `items` items, checks what came of them, and returns the nanoseconds that they took, or
+  /// the bytes that they held; setting up and checking are not in it.
   let batch: @Sendable (_ items: Int) throws -> Int64
 
   init(_ name: String, _ batch: @escaping @Sendable (_ items: Int) throws -> Int64) {
     self.name = name
     self.batch = batch
+  }
+
+  /// Whether a name is that of one of the toolkit's own ways.
+  static func isOurs(_ name: String) -> Bool {
+    name == oursName || name.hasPrefix(oursName + "-")
   }
 
   /// The toolkit's own.

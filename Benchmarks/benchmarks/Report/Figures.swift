@@ -24,4 +24,27 @@ enum Figures {
     if value < 99.95 { return fixed(value, decimals: 1) }
     return grouped(Int(value.rounded()))
   }
+
+  /// A count in at most five characters: `318`, `67.6k`, `1.21M`.
+  static func compact(_ value: Int) -> String {
+    for (size, letter) in [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")]
+    where value >= size {
+      let scaled = Double(value) / Double(size)
+      let decimals = scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0
+      return trimmed(fixed(scaled, decimals: decimals)) + letter
+    }
+    return String(value)
+  }
+
+  /// Without zeros at the end of the decimals.
+  private static func trimmed(_ text: String) -> String {
+    guard text.contains(".") else { return text }
+    var text = text[...]
+    while text.hasSuffix("0") { text.removeLast() }
+    if text.hasSuffix(".") { text.removeLast() }
+    return String(text)
+  }
+
+  /// A share in whole percent: `7%`.
+  static func percent(_ value: Double) -> String { fixed(value * 100, decimals: 0) + "%" }
 }

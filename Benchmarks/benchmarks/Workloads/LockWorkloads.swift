@@ -5,9 +5,10 @@ import Threading
 
 /// Locks.
 enum LockWorkloads {
-  static let all =
-    [uncontended, value, recursive, reading, writing] + [2, 4, 8].map(contended)
-    + [2, 4].map(readingTogether)
+  static func all(threads: [Int]?) -> [Workload] {
+    [uncontended, value, recursive, reading, writing] + (threads ?? [2, 4, 8]).map(contended)
+      + (threads ?? [2, 4]).map(readingTogether)
+  }
 
   private static let uncontended = Workload(
     "lock/uncontended", item: "take and give back a lock that nobody else wants", threads: 1,
@@ -56,7 +57,7 @@ enum LockWorkloads {
   private static func readingTogether(_ threads: Int) -> Workload {
     Workload(
       "lock/read-\(threads)", item: "hold the lock for reading 20 ns, do 50 ns without it",
-      threads: threads,
+      threads: threads, family: "lock/read-together",
       [
         .ours { try readingBatch(OurReadLock(), threads, $0) },
         Implementation("pthread") { try readingBatch(PthreadReadLock(), threads, $0) },
@@ -90,7 +91,7 @@ enum LockWorkloads {
   private static func contended(_ threads: Int) -> Workload {
     Workload(
       "lock/contended-\(threads)", item: "take the lock for 20 ns, do 50 ns without it",
-      threads: threads,
+      threads: threads, family: "lock/contended",
       [
         .ours { try contendedBatch(OurLock(), threads, $0) },
         Implementation("foundation") { try contendedBatch(FoundationLock(), threads, $0) },

@@ -3,18 +3,15 @@ import Threading
 
 /// Handing blocks to a thread that serves a loop.
 enum LoopWorkloads {
-  static let all = [
-    perform(producers: 1),
-    perform(producers: 4),
-    pingPong,
-    pingPongOnOneProcessor,
-    descriptor,
-  ]
+  static func all(threads: [Int]?) -> [Workload] {
+    (threads ?? [1, 4]).map(perform(producers:)) + [pingPong, pingPongOnOneProcessor, descriptor]
+  }
 
   private static func perform(producers: Int) -> Workload {
     Workload(
       producers == 1 ? "loop/perform" : "loop/perform-\(producers)-producers",
       item: "hand a block to another thread's loop and have it run", threads: producers + 1,
+      family: "loop/perform-producers",
       [
         .ours { try performBatch(OurLoop.self, producers, $0) },
         Implementation("foundation") { try performBatch(FoundationLoop.self, producers, $0) },

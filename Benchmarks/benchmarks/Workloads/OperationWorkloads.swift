@@ -5,12 +5,14 @@ import Threading
 
 /// Operations and queues of them.
 enum OperationWorkloads {
-  static let all = [noOperation(width: 1), noOperation(width: 2), roundTrip, chain, longChain, fan]
+  static func all(threads: [Int]?) -> [Workload] {
+    (threads ?? [1, 2]).map(noOperation(width:)) + [roundTrip, chain, longChain, fan]
+  }
 
   private static func noOperation(width: Int) -> Workload {
     Workload(
       "operation/no-op-width-\(width)", item: "make an operation, queue it, have it run",
-      threads: width + 1, size: .fixed(100_000),
+      threads: width + 1, size: .fixed(100_000), family: "operation/no-op", scales: true,
       [
         .ours { items in
           let queue = ThreadOperationQueue(width: width)
@@ -94,7 +96,7 @@ enum OperationWorkloads {
 
   private static let chain = Workload(
     "operation/chain", item: "make an operation that depends on the one before, run it",
-    threads: 3, size: .fixed(1_000),
+    threads: 3, size: .fixed(1_000), scales: true,
     [
       .ours(chainBatch),
       Implementation("foundation") { items in
@@ -161,7 +163,7 @@ enum OperationWorkloads {
 
   private static let fan = Workload(
     "operation/fan", item: "make an operation between one that all wait for and one that waits",
-    threads: 3, size: .fixed(1_000),
+    threads: 3, size: .fixed(1_000), scales: true,
     [
       .ours { items in
         let queue = ThreadOperationQueue(width: 2)

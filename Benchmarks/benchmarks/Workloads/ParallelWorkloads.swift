@@ -7,7 +7,7 @@ enum ParallelWorkloads {
 
   private static let forEach = Workload(
     "parallel/for-each", item: "do one of 200,000 short rounds", threads: 2,
-    size: .fixed(200_000),
+    size: .fixed(200_000), scales: true,
     [
       .ours { items in
         try batch(items) { results in

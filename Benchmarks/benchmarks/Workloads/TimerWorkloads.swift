@@ -10,7 +10,7 @@ enum TimerWorkloads {
   private static let size = Workload.BatchSize.fixed(10_000)
 
   private static let add = Workload(
-    "timer/add", item: "add a timer that is due some day", threads: 1, size: size,
+    "timer/add", item: "add a timer that is due some day", threads: 1, size: size, scales: true,
     [
       .ours { try ourBatch($0).adding },
       Implementation("foundation") { try foundationBatch($0).adding },
@@ -18,7 +18,7 @@ enum TimerWorkloads {
     ])
 
   private static let cancel = Workload(
-    "timer/cancel", item: "cancel one of many timers", threads: 1, size: size,
+    "timer/cancel", item: "cancel one of many timers", threads: 1, size: size, scales: true,
     [
       .ours { try ourBatch($0).cancelling },
       Implementation("foundation") { try foundationBatch($0).cancelling },
@@ -27,6 +27,7 @@ enum TimerWorkloads {
 
   private static let fire = Workload(
     "timer/fire", item: "fire one of many timers that are due", threads: 1, size: size,
+    scales: true,
     [
       .ours { items in
         try PosixThread.start {

@@ -190,6 +190,14 @@ int ctp_affinity_set(uint32_t thread, const void *mask, size_t size);
 /// Reads the mask of a thread. Returns how many bytes were written, or a negative errno.
 int ctp_affinity_get(uint32_t thread, void *mask, size_t size);
 
+// MARK: Memory
+
+/// Bytes that the C library's allocator has given out and not got back.
+size_t ctp_heap_in_use(void);
+
+/// Has the C library's allocator give free memory back to the system.
+void ctp_heap_trim(void);
+
 // MARK: Descriptors
 
 /// A non-blocking, close-on-exec eventfd. Returns the descriptor or a negative errno.

@@ -1,0 +1,52 @@
+import Glibc
+import TestSupport
+import Testing
+import ThreadingPlatform
+
+/// Whether a sanitizer has put its own allocator in the place of the C library's.
+private let hasOwnAllocator =
+  unsafe dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
+
+@Suite("ProcessUsage")
+struct ProcessUsageTests {
+  @Test("processor time of another thread counts, and stays once that has ended")
+  func processorTime() throws {
+    let before = ProcessUsage.now()
+    let busy: Int64 = 30_000_000
+    try SystemThread.start(.init()) {
+      let start = ProcessUsage.now().cpuNanoseconds
+      while ProcessUsage.now().cpuNanoseconds - start < busy {}
+    }.join()
+    #expect((ProcessUsage.now() - before).cpuNanoseconds >= busy)
+  }
+
+  @Test("a thread that waits gives up its processor")
+  func voluntarySwitches() {
+    let before = ProcessUsage.now()
+    for _ in 0..<10 { SystemThread.sleep(until: .now.advanced(by: .milliseconds(1))) }
+    let used = ProcessUsage.now() - before
+    #expect(used.voluntarySwitches >= 10)
+    #expect(used.switches == used.voluntarySwitches + used.involuntarySwitches)
+  }
+}
+
+@Suite("ProcessMemory")
+struct ProcessMemoryTests {
+  @Test("what the allocator gives out and takes back is seen", .disabled(if: hasOwnAllocator))
+  func heap() {
+    let size = 8 << 20
+    let before = ProcessMemory.now()
+    let block = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
+    unsafe block.initializeMemory(as: UInt8.self, repeating: 1, count: size)
+    let held = ProcessMemory.now()
+    unsafe block.deallocate()
+    ProcessMemory.returnFreeMemory()
+    let after = ProcessMemory.now()
+    // Other tests run beside this one; none of them holds half as much.
+    let half = Int64(size / 2)
+    #expect(held.heapBytes - before.heapBytes > half)
+    #expect(held.residentBytes - before.residentBytes > half)
+    #expect(held.heapBytes - after.heapBytes > half)
+    #expect(held.addressBytes > held.residentBytes)
+  }
+}
