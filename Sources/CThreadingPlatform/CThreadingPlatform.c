@@ -89,6 +89,8 @@ _Thread_local uint32_t ctp_cached_thread_id = 0;
 _Thread_local void *ctp_thread_record = NULL;
 _Thread_local ctp_local_slot *ctp_local_slots = NULL;
 _Thread_local size_t ctp_local_count = 0;
+_Thread_local void *ctp_wait_interruption = NULL;
+_Thread_local int64_t ctp_wait_limit = 0;
 
 // A forked child runs on a copy of the parent's thread: same variables, another kernel id.
 static void ctp_forget_thread_id(void) { ctp_cached_thread_id = 0; }

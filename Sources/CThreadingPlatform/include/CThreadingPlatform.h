@@ -115,6 +115,17 @@ extern _Thread_local void *_Nullable ctp_thread_record;
 static inline void *_Nullable ctp_get_thread_record(void) { return ctp_thread_record; }
 static inline void ctp_set_thread_record(void *_Nullable record) { ctp_thread_record = record; }
 
+/// What can end the calling thread's waits that have the limit `ctp_wait_limit`, or null.
+extern _Thread_local void *_Nullable ctp_wait_interruption;
+extern _Thread_local int64_t ctp_wait_limit;
+
+static inline void *_Nullable ctp_get_wait_interruption(void) { return ctp_wait_interruption; }
+static inline int64_t ctp_get_wait_limit(void) { return ctp_wait_limit; }
+static inline void ctp_set_wait_interruption(void *_Nullable interruption, int64_t limit) {
+  ctp_wait_interruption = interruption;
+  ctp_wait_limit = limit;
+}
+
 /// One thread's value of one thread-local variable of the package.
 typedef struct {
   /// The variable that the value belongs to; 0 for none, or while the value is being changed.

@@ -23,9 +23,29 @@ package enum Futex {
   /// May return early, so callers loop. Ordering: the kernel compares the word with `expected`
   /// after it has queued the caller, so a waker that changes the word before it calls
   /// ``wake(_:count:)`` is never missed. The call itself orders no other memory.
+  ///
+  /// A wait with a limit may be one that a ``WaitInterruption`` can end; it then answers
+  /// ``WaitResult/timedOut`` before its moment. It does so only when it has not slept, so no wake is
+  /// used up by it.
   package static func wait(
     _ word: borrowing Atomic<UInt32>, while expected: UInt32,
     until deadline: MonotonicInstant = .distantFuture
+  ) -> WaitResult {
+    guard deadline != .distantFuture, let interruption = unsafe ctp_get_wait_interruption(),
+      ctp_get_wait_limit() == deadline.nanoseconds
+    else { return sleep(word, while: expected, until: deadline) }
+    // SAFETY: the thread has put it there, keeps it, and takes it away at the end of its wait.
+    let known = unsafe Unmanaged<WaitInterruption>.fromOpaque(interruption)
+    guard unsafe known._withUnsafeGuaranteedRef({ $0.announce(address(of: word)) }) else {
+      // As the kernel, which compares the word before it looks at the clock.
+      return word.load(ordering: .relaxed) == expected ? .timedOut : .lookAgain
+    }
+    defer { unsafe known._withUnsafeGuaranteedRef { $0.withdraw() } }
+    return sleep(word, while: expected, until: deadline)
+  }
+
+  static func sleep(
+    _ word: borrowing Atomic<UInt32>, while expected: UInt32, until deadline: MonotonicInstant
   ) -> WaitResult {
     let code: CInt
     if deadline == .distantFuture {
@@ -47,7 +67,11 @@ package enum Futex {
   /// - Returns: how many were woken.
   @discardableResult
   package static func wake(_ word: borrowing Atomic<UInt32>, count: CInt) -> CInt {
-    let woken = unsafe withAddress(of: word) { unsafe ctp_futex_wake($0, count) }
+    unsafe withAddress(of: word) { unsafe wake($0, count: count) }
+  }
+
+  private static func wake(_ word: UnsafePointer<UInt32>, count: CInt) -> CInt {
+    let woken = unsafe ctp_futex_wake(word, count)
     // EFAULT: the word's memory has been returned to the system after the waker had let go of it,
     // so nobody sleeps there. Any other refusal is a fault of ours.
     if woken == -EFAULT { return 0 }
@@ -59,6 +83,14 @@ package enum Futex {
   @discardableResult
   package static func wakeAll(_ word: borrowing Atomic<UInt32>) -> CInt {
     wake(word, count: .max)
+  }
+
+  /// Wakes all threads that sleep on the word at an address. The word may be gone: then nobody sleeps
+  /// there, or somebody who looks again.
+  static func wakeAll(at address: UInt) {
+    if let word = unsafe UnsafePointer<UInt32>(bitPattern: address) {
+      _ = unsafe wake(word, count: .max)
+    }
   }
 
   /// The address by which the kernel knows the word: to tell words apart, and for messages.

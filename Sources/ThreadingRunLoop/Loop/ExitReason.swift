@@ -12,5 +12,8 @@ extension ThreadRunLoop {
     case handledSource
     /// The run's ``ExitFlag`` is set.
     case flagSet
+    /// The loop's thread is cancelled, see ``ThreadHandle/cancel(reason:)``. Every further run makes one
+    /// pass and ends for this reason.
+    case cancelled
   }
 }

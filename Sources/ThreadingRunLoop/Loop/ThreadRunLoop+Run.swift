@@ -4,14 +4,15 @@ public import ThreadingPlatform
 extension ThreadRunLoop {
   /// Runs in the default mode until ``stop()`` is called or nothing is left to wait for.
   ///
-  /// With nothing to wait for it returns at once. What counts are timers, sources and posted blocks
+  /// With nothing to wait for it returns at once. So it does when the thread is cancelled: all runs of
+  /// a cancelled thread's loop end with ``ExitReason/cancelled``, those under way included. What counts are timers, sources and posted blocks
   /// of the run's mode; that another thread might post some day does not. To wait for that, run
   /// until an ``ExitFlag``.
   ///
   /// Runs may be nested: a block, timer or source that runs its loop holds up the outer run, which
   /// goes on when the inner one has ended.
   ///
-  /// - Returns: ``ExitReason/stopped`` or ``ExitReason/finished``.
+  /// - Returns: ``ExitReason/stopped``, ``ExitReason/cancelled`` or ``ExitReason/finished``.
   /// - Precondition: The calling thread is the loop's. On another one the program stops.
   @available(*, noasync, message: "run blocks the calling thread")
   @discardableResult
@@ -160,6 +161,7 @@ extension ThreadRunLoop {
       runAllPosted(in: modes)
       return .flagSet
     }
+    if thread.isCancelled { return .cancelled }
     if handled && frame.endsWhenHandled { return .handledSource }
     if hasEnded || (frame.flag == nil && !hasWork(in: modes) && !mayHaveMore(after: handled)) {
       return .finished

@@ -63,6 +63,7 @@ extension ThreadRunLoop {
   func endIsAsked(_ frame: Frame) -> Bool {
     // acquiring, here and in the flag: pairs with the release in stop().
     stopRequested.load(ordering: .acquiring) || frame.flag?.isSet == true || hasEnded
+      || thread.isCancelled
   }
 
   /// Sleeps until a moment or until woken.

@@ -30,7 +30,7 @@ internal import ThreadingThreads
 /// | 8 | call the timers that are due | |
 /// | 9 | serve the descriptors, signals and processes that are ready | |
 /// | 10 | run the blocks that were posted meanwhile | |
-/// | 11 | end, if there is reason to: in this order, ``ExitReason/stopped``, ``ExitReason/flagSet``, ``ExitReason/handledSource``, ``ExitReason/finished``, ``ExitReason/timedOut`` | |
+/// | 11 | end, if there is reason to: in this order, ``ExitReason/stopped``, ``ExitReason/flagSet``, ``ExitReason/cancelled``, ``ExitReason/handledSource``, ``ExitReason/finished``, ``ExitReason/timedOut`` | |
 /// | 12 | once, as the run ends | ``RunLoopObserver/Activity/exit`` |
 ///
 /// What a step's own calls add is left for the next pass, and a step runs at most 256 blocks, so a
@@ -92,9 +92,14 @@ public final class ThreadRunLoop: @unchecked Sendable {
   /// The innermost run.
   var frame: Frame?
 
-  private init(threadID: UInt32) {
+  /// The loop's thread, for its cancellation.
+  let thread: ThreadHandle
+
+  private init(threadID: UInt32, thread: ThreadHandle) {
     self.threadID = threadID
+    self.thread = thread
     items.open(self)
+    thread.onCancel { [self] in notify() }
   }
 
   /// The loop of the calling thread. Made by the first call; costs little more than a thread-local
@@ -107,7 +112,7 @@ public final class ThreadRunLoop: @unchecked Sendable {
       // In a child process made by `fork`, the loop is that of a thread of the parent.
       if loop.threadID == id { return loop }
     }
-    let loop = id == main.threadID ? main : ThreadRunLoop(threadID: id)
+    let loop = id == main.threadID ? main : ThreadRunLoop(threadID: id, thread: thread)
     thread.runLoop = loop
     thread.atEnd { loop.close() }
     return loop
@@ -115,7 +120,7 @@ public final class ThreadRunLoop: @unchecked Sendable {
 
   /// The loop of the process's first thread. Can be posted to from any thread at any time; serves
   /// what was posted once the main thread runs it.
-  public static let main = ThreadRunLoop(threadID: SystemThread.processID)
+  public static let main = ThreadRunLoop(threadID: SystemThread.processID, thread: .main)
 
   /// Whether this is the loop of the calling thread.
   public var isCurrent: Bool {

@@ -1,19 +1,11 @@
-public import Synchronization
 internal import ThreadingLocks
-internal import ThreadingPlatform
+public import ThreadingPlatform
 
 /// Whether a thread was asked to finish, why, and who wants to know.
 @usableFromInline
 final class ThreadCancellation: Sendable {
-  // State     | meaning                            | leaves by
-  // 0 none    | not asked                          | cancel() -> asked, sleep() -> watched
-  // 1 watched | the same; the thread may be asleep | cancel() -> asked, and wakes it
-  // 2 asked   | final                              | never
-  @usableFromInline let word = Atomic<UInt32>(0)
-
-  private static var none: UInt32 { 0 }
-  private static var watched: UInt32 { 1 }
-  @inlinable static var asked: UInt32 { 2 }
+  /// Holds the request, and ends the thread's waits.
+  @usableFromInline let interruption = WaitInterruption()
 
   private let mutex = FastMutex()
   private let handlerEnded = ConditionVariable()
@@ -35,23 +27,21 @@ final class ThreadCancellation: Sendable {
   @usableFromInline
   init() {}
 
-  /// acquiring: pairs with the release in `cancel`.
+  /// acquiring: what was written before the request is visible to who sees it.
   @inlinable
-  var isAsked: Bool { word.load(ordering: .acquiring) == Self.asked }
+  var isAsked: Bool { interruption.isAsked }
 
   var reason: String? { mutex.withLock { unsafe record.reason } }
 
   func cancel(reason: String?) {
-    let before: UInt32? = mutex.withLock {
+    let request: WaitInterruption.Request? = mutex.withLock {
       guard !isAsked else { return nil }
       unsafe record.reason = reason
-      // With the mutex held: a handler that is added from now on is called at once, and whoever was
-      // woken by it looks at the word. releasing: what was written before the request is visible to
-      // who sees it.
-      return word.exchange(Self.asked, ordering: .releasing)
+      // With the mutex held: a handler that is added from now on is called at once.
+      return interruption.ask()
     }
-    guard let before else { return }
-    if before == Self.watched { Futex.wakeAll(word) }
+    guard let request else { return }
+    interruption.finish(request)
     while let body = takeHandler() {
       body()
       mutex.withLock { unsafe record.running = nil }
@@ -103,24 +93,6 @@ final class ThreadCancellation: Sendable {
     mutex.withLock {
       unsafe record.isRetired = true
       unsafe swap(&dropped, &record.handlers)
-    }
-  }
-
-  /// Sleeps until a moment or until the request comes. For the thread itself.
-  ///
-  /// - Returns: whether the request has come.
-  func sleep(until deadline: MonotonicInstant) -> Bool {
-    while true {
-      // acquiring: pairs with the release in `cancel`.
-      switch word.load(ordering: .acquiring) {
-      case Self.asked: return true
-      case Self.none:
-        // relaxed: the mark only asks for a wake.
-        _ = word.compareExchange(
-          expected: Self.none, desired: Self.watched, ordering: .relaxed)
-      default:
-        if Futex.wait(word, while: Self.watched, until: deadline) == .timedOut { return isAsked }
-      }
     }
   }
 }

@@ -3,14 +3,14 @@ public import ThreadingPlatform
 
 extension ThreadHandle {
   /// Asks the thread to finish early. Nothing is interrupted: the thread's code looks at
-  /// ``isCancelled`` or calls ``checkCancellation()`` where it can stop, and its sleeps and those of
-  /// its waits that say so end.
+  /// ``isCancelled`` or calls ``checkCancellation()`` where it can stop; its sleeps, its waits of the
+  /// family `...UnlessCancelled` and the runs of its run loop end.
   ///
   /// May be called at any time, also before the start. The first call counts; the thread stays
   /// cancelled, and the reason stays.
   ///
-  /// Handlers of ``onCancel(_:)`` are called by this call, on the calling thread, in the order in which
-  /// they were added.
+  /// When this returns, the thread sleeps in no such wait any more. Handlers of ``onCancel(_:)`` are
+  /// called by this call, on the calling thread, in the order in which they were added.
   ///
   /// - Parameter reason: what ``cancellationReason`` and ``ThreadCancelled`` say.
   public func cancel(reason: String? = nil) {
@@ -64,7 +64,7 @@ extension ThreadHandle {
   @available(*, noasync, message: "sleep(until:) blocks the calling thread")
   public static func sleep(until deadline: MonotonicInstant) throws(ThreadCancelled) {
     let me = current
-    if me.cancellation.sleep(until: deadline) {
+    if me.cancellation.interruption.sleep(until: deadline) {
       throw ThreadCancelled(reason: me.cancellationReason)
     }
   }
