@@ -9,10 +9,30 @@ enum PthreadRival {
   static func startAndJoin(
     stackSize: Int, _ body: @escaping @Sendable () -> Void
   ) throws(WrongResult) {
+    pthread_join(try start(stackSize: stackSize, isDetached: false, body), nil)
+  }
+
+  /// Starts a detached thread with the given stack.
+  ///
+  /// - Throws: when the system refuses it.
+  @inline(__always)
+  static func startDetached(
+    stackSize: Int, _ body: @escaping @Sendable () -> Void
+  ) throws(WrongResult) {
+    _ = try start(stackSize: stackSize, isDetached: true, body)
+  }
+
+  @inline(__always)
+  private static func start(
+    stackSize: Int, isDetached: Bool, _ body: @escaping @Sendable () -> Void
+  ) throws(WrongResult) -> pthread_t {
     var attributes = pthread_attr_t()
     _ = unsafe pthread_attr_init(&attributes)
     defer { _ = unsafe pthread_attr_destroy(&attributes) }
     _ = unsafe pthread_attr_setstacksize(&attributes, stackSize)
+    if isDetached {
+      _ = unsafe pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+    }
     let box = unsafe Unmanaged.passRetained(BodyBox(body))
     var thread = pthread_t()
     let code = unsafe pthread_create(&thread, &attributes, pthreadRivalEntry, box.toOpaque())
@@ -20,7 +40,7 @@ enum PthreadRival {
       unsafe box.release()
       throw WrongResult("pthread_create: errno \(code)")
     }
-    pthread_join(thread, nil)
+    return thread
   }
 }
 

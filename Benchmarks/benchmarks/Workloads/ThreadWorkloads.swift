@@ -9,7 +9,7 @@ enum ThreadWorkloads {
   static let all = [
     startAndJoin("thread/start-join", on: .free),
     startAndJoin("thread/start-join-one-core", on: .oneProcessor),
-    dictionaryRead, dictionaryWrite,
+    startDetached, dictionaryRead, dictionaryWrite, localRead, localChange, cancellableWait,
   ]
 
   /// The same for all, enough for any body here.
@@ -65,6 +65,42 @@ enum ThreadWorkloads {
       try WrongResult.unless("the threads that ran", tally.value, is: items)
       return nanoseconds
     }
+  }
+
+  private static let startDetached = Workload(
+    "thread/start-detached", item: "start a detached thread that counts; at most 16 at once",
+    threads: 2,
+    [
+      .ours { items in
+        let attributes = ThreadAttributes(stackSize: stackSize)
+        return try detachBatch(items) { body in _ = try PosixThread.detach(attributes, body: body) }
+      },
+      Implementation("pthread") { items in
+        try detachBatch(items) { body in
+          try PthreadRival.startDetached(stackSize: stackSize, body)
+        }
+      },
+    ])
+
+  @inline(__always)
+  private static func detachBatch(
+    _ items: Int, _ start: @escaping @Sendable (@escaping @Sendable () -> Void) throws -> Void
+  ) throws -> Int64 {
+    let tally = Tally()
+    let room = DispatchSemaphore(value: 16)
+    let stopwatch = Stopwatch()
+    for _ in 0..<items {
+      room.wait()
+      try start {
+        tally.increment()
+        room.signal()
+      }
+    }
+    for _ in 0..<16 { room.wait() }
+    let nanoseconds = stopwatch.nanoseconds
+    for _ in 0..<16 { room.signal() }
+    try WrongResult.unless("the threads that ran", tally.value, is: items)
+    return nanoseconds
   }
 
   private enum NumberKey: ThreadDictionaryKey {
@@ -143,6 +179,105 @@ enum ThreadWorkloads {
     for number in 0..<items { write(number) }
     let nanoseconds = stopwatch.nanoseconds
     try WrongResult.unless("the number last written", read(), is: items - 1)
+    return nanoseconds
+  }
+
+  // MARK: Thread-local variables
+
+  private static let localNumber = ThreadLocal { 0 }
+  private static let visibleNumber = ThreadLocal(isVisible: true) { 0 }
+
+  private static let localRead = Workload(
+    "thread/local-read", item: "read a number from a thread-local variable", threads: 1,
+    [
+      .ours { items in
+        localNumber.value = 7
+        return try readBatch(items) { localNumber.value }
+      },
+      Implementation("ours-visible") { items in
+        visibleNumber.value = 7
+        return try readBatch(items) { visibleNumber.value }
+      },
+      Implementation("pthread") { items in
+        try withPthreadKey { key in
+          _ = unsafe pthread_setspecific(key, UnsafeRawPointer(bitPattern: 7))
+          return try readBatch(items) { unsafe Int(bitPattern: pthread_getspecific(key)) }
+        }
+      },
+    ])
+
+  private static let localChange = Workload(
+    "thread/local-change", item: "add 1 to a number in a thread-local variable", threads: 1,
+    [
+      .ours { items in
+        localNumber.value = 1
+        return try changeBatch(items, { localNumber.value += 1 }, { localNumber.value - 1 })
+      },
+      Implementation("ours-in-place") { items in
+        localNumber.value = 1
+        return try changeBatch(
+          items, { localNumber.withValue { $0 += 1 } }, { localNumber.value - 1 })
+      },
+      Implementation("ours-visible") { items in
+        visibleNumber.value = 1
+        return try changeBatch(items, { visibleNumber.value += 1 }, { visibleNumber.value - 1 })
+      },
+      Implementation("pthread") { items in
+        try withPthreadKey { key in
+          func number() -> Int { unsafe Int(bitPattern: pthread_getspecific(key)) }
+          _ = unsafe pthread_setspecific(key, UnsafeRawPointer(bitPattern: 1))
+          return try changeBatch(
+            items,
+            { _ = unsafe pthread_setspecific(key, UnsafeRawPointer(bitPattern: number() + 1)) },
+            { number() - 1 })
+        }
+      },
+    ])
+
+  private static func withPthreadKey(_ body: (pthread_key_t) throws -> Int64) throws -> Int64 {
+    var key = pthread_key_t()
+    _ = unsafe pthread_key_create(&key, nil)
+    defer { pthread_key_delete(key) }
+    return try body(key)
+  }
+
+  @inline(__always)
+  private static func changeBatch(
+    _ items: Int, _ change: () -> Void, _ changes: () -> Int
+  ) throws -> Int64 {
+    let stopwatch = Stopwatch()
+    for _ in 0..<items { change() }
+    let nanoseconds = stopwatch.nanoseconds
+    try WrongResult.unless("the number of changes", changes(), is: items)
+    return nanoseconds
+  }
+
+  // MARK: Waits that end on cancellation
+
+  private static let cancellableWait = Workload(
+    "thread/cancellable-acquire", item: "take a permit that is there and give it back", threads: 1,
+    [
+      .ours { items in
+        let semaphore = CountingSemaphore(1)
+        return try permitBatch(items, semaphore) { try semaphore.acquireUnlessCancelled() }
+      },
+      Implementation("ours-not-cancellable") { items in
+        let semaphore = CountingSemaphore(1)
+        return try permitBatch(items, semaphore) { semaphore.acquire() }
+      },
+    ])
+
+  @inline(__always)
+  private static func permitBatch(
+    _ items: Int, _ semaphore: CountingSemaphore, _ acquire: () throws -> Void
+  ) throws -> Int64 {
+    let stopwatch = Stopwatch()
+    for _ in 0..<items {
+      try acquire()
+      semaphore.release()
+    }
+    let nanoseconds = stopwatch.nanoseconds
+    try WrongResult.unless("the permits that are left", semaphore.availablePermits, is: 1)
     return nanoseconds
   }
 }

@@ -96,9 +96,12 @@ enum TimeKeeper {
     try loop.withLock { (loop) throws(ThreadingError) -> ThreadRunLoop in
       if let loop { return loop }
       let arrival = TimeKeeperArrival()
-      _ = try PosixThread.detach(ThreadAttributes(name: "time keeper", stackSize: 256 << 10)) {
-        arrival.serve()
-      }
+      let attributes = ThreadAttributes(
+        name: "time keeper", stackSize: 256 << 10, isDetached: true)
+      let thread = PosixThread<Void, Never>(attributes) { arrival.serve() }
+      // Whoever happens to be the first to ask for time has nothing to do with what follows.
+      thread.handle.disinherit()
+      try thread.start()
       let made = arrival.wait()
       loop = made
       return made

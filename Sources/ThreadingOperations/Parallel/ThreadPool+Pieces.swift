@@ -1,5 +1,6 @@
 internal import ThreadingLocks
 internal import ThreadingPlatform
+internal import ThreadingThreads
 
 extension ThreadPool {
   /// Calls `body` with pieces of `0..<count` on the calling thread and on threads of the pool, until all are
@@ -23,7 +24,7 @@ extension ThreadPool {
     }
     guard count > 0 else { return true }
     let end = Locked<LoopEnd<Failure>>(.done)
-    let workers = max(1, min(core.closureWidth, Processors.available))
+    let workers = max(1, min(core.closureWidth, AvailableParallelism.initial))
     withoutActuallyEscaping(body) { body in
       let job = ParallelJob(count: count, piece: piece, workers: workers) { range in
         if let goesOn, !goesOn() {

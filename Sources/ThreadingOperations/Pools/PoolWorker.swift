@@ -14,7 +14,10 @@ final class PoolWorker: Sendable {
   private nonisolated(unsafe) var thread: PosixThread<Void, Never>?
 
   init(_ attributes: ThreadAttributes, body: @escaping @Sendable (PoolWorker) -> Void) {
-    unsafe thread = PosixThread(attributes) { [unowned self] in body(self) }
+    let thread = PosixThread<Void, Never>(attributes) { [unowned self] in body(self) }
+    // Whoever happens to ask for a thread has nothing to do with what it will run.
+    thread.handle.disinherit()
+    unsafe self.thread = thread
   }
 
   /// Starts the thread, which runs the body that was given to the initialiser.

@@ -23,12 +23,12 @@ public final class ThreadPool: Sendable {
   private let closures: ClosureLane
 
   /// The pool of queues that have none of their own: up to 256 threads with the process's default
-  /// attributes. Its threads are started when they are first needed. Of bare closures it runs as many at
-  /// once as the process may use processors.
+  /// attributes. Its threads are started when they are first needed. Of bare closures it runs
+  /// ``AvailableParallelism/current`` at once.
   public static let shared = ThreadPool(
     PoolCore(
-      minimum: 0, maximum: 256, closureWidth: Processors.available, idleTimeout: .seconds(10),
-      attributes: ThreadAttributes(name: "pool")))
+      minimum: 0, maximum: 256, closureWidth: AvailableParallelism.current,
+      idleTimeout: .seconds(10), attributes: ThreadAttributes(name: "pool")))
 
   /// A pool of its own.
   ///
@@ -36,8 +36,8 @@ public final class ThreadPool: Sendable {
   ///
   /// - Parameters:
   ///   - name: what its threads are called, unless the attributes have a name.
-  ///   - maximumThreads: how many threads work at once, from 1; as many as the process may use
-  ///     processors unless given. Threads inside ``blocking(_:)`` do not count.
+  ///   - maximumThreads: how many threads work at once, from 1; ``AvailableParallelism/current`` unless
+  ///     given. Threads inside ``blocking(_:)`` do not count.
   ///   - attributes: what its threads are started with.
   ///   - idleTimeout: after how long without work a thread ends.
   /// - Throws: a ``ThreadingError`` when an attribute is out of range or the system refuses a thread.
@@ -46,7 +46,7 @@ public final class ThreadPool: Sendable {
     name: String = "pool", maximumThreads: Int? = nil,
     attributes: ThreadAttributes = ThreadAttributes(), idleTimeout: Duration = .seconds(10)
   ) throws(ThreadingError) {
-    let maximum = maximumThreads ?? Processors.available
+    let maximum = maximumThreads ?? AvailableParallelism.current
     require(
       maximum >= 1, "ThreadPool: a pool of \(maximum) threads runs nothing; at least 1 is needed")
     var own = attributes

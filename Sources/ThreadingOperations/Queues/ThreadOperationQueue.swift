@@ -28,8 +28,8 @@ public final class ThreadOperationQueue: Sendable {
   ///
   /// - Parameters:
   ///   - name: for messages and listings.
-  ///   - width: how many operations may be under way at once; as many as the process may use
-  ///     processors unless given. 0 lets none start.
+  ///   - width: how many operations may be under way at once;
+  ///     ``AvailableParallelism/current`` unless given. 0 lets none start.
   /// - Precondition: `width` is not negative. If it is, the program stops.
   public convenience init(name: String = "queue", width: Int? = nil) {
     self.init(name: name, width: width, pool: .shared)
@@ -64,7 +64,7 @@ public final class ThreadOperationQueue: Sendable {
   public convenience init(
     name: String = "queue", width: Int? = nil, attributes: ThreadAttributes
   ) throws(ThreadingError) {
-    let width = Self.checked(width ?? Processors.available)
+    let width = Self.checked(width ?? AvailableParallelism.current)
     let pool = try ThreadPool(
       name: name, maximumThreads: min(max(1, width), 256), attributes: attributes)
     self.init(core: QueueCore(name: name, width: width, executor: pool.core, owner: pool))

@@ -44,6 +44,12 @@ package enum LocalSlots {
     return unsafe Unmanaged<AnyObject>.fromOpaque(box).takeUnretainedValue()
   }
 
+  /// Marks a value of the calling thread, which is there, as the one of a variable, or by 0 as being
+  /// changed.
+  package static func setOwner(_ owner: UInt64, at index: Int) {
+    if let slots = unsafe ctp_get_local_slots() { unsafe slots[index].owner = owner }
+  }
+
   /// How many variables the table has room for.
   package static var count: Int { ctp_get_local_count() }
 

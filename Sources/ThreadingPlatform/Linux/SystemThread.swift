@@ -176,6 +176,9 @@ extension SystemThread {
   /// The running program's file name, which is what an unnamed process is listed as.
   package static var programName: String { unsafe String(cString: ctp_program_name()) }
 
+  /// ``programName``, as much of it as the system keeps of a thread's name.
+  package static let listedProgramName = systemName(for: programName)
+
   /// The longest beginning of a name that the system keeps: whole characters of UTF-8 within
   /// ``nameLimit`` bytes.
   package static func systemName(for name: String) -> String {

@@ -1,3 +1,4 @@
+package import ThreadingLocks
 internal import ThreadingPlatform
 
 /// How many threads can really run at once: the width to choose for a pool of busy threads.
@@ -9,14 +10,21 @@ public enum AvailableParallelism {
   /// control groups (version 1 and 2) and all groups around them. Read anew at each call, since they may
   /// be changed; costs some reads of files.
   public static var current: Int {
-    let cpus = (try? CPUSet.allowed().count) ?? 1
-    guard let share = ControlGroups.ofThisProcess.processorShare() else { return max(1, cpus) }
+    width(cpus: (try? CPUSet.allowed().count) ?? 1, groups: .ofThisProcess)
+  }
+
+  /// ``current`` as it was for who asked first: for paths on which files must not be read.
+  package static let initial = current
+
+  /// The width for a number of allowed processors and the quotas of control groups.
+  package static func width(cpus: Int, groups: ControlGroups) -> Int {
+    guard let share = groups.processorShare() else { return max(1, cpus) }
     return max(1, min(cpus, Int(min(share.rounded(.up), Double(Int32.max)))))
   }
 }
 
 /// The control groups of a process, as the kernel's files tell.
-package struct ControlGroups {
+package struct ControlGroups: Sendable {
   /// The contents of `/proc/self/cgroup`.
   private let membership: String
   /// Where the control groups are mounted: `/sys/fs/cgroup`.
@@ -27,8 +35,12 @@ package struct ControlGroups {
     self.mount = mount
   }
 
+  /// What stands in for the process's own groups, for tests.
+  package static let substitute = Locked<ControlGroups?>(nil)
+
   package static var ofThisProcess: ControlGroups {
-    ControlGroups(
+    if let groups = substitute.withLock({ $0 }) { return groups }
+    return ControlGroups(
       membership: SystemFile.text(of: "/proc/self/cgroup") ?? "", mount: "/sys/fs/cgroup")
   }
 

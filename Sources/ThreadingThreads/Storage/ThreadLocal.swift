@@ -1,6 +1,4 @@
 public import CThreadingPlatform
-internal import Synchronization
-internal import ThreadingLocks
 internal import ThreadingPlatform
 
 /// A variable of which each thread has its own value.
@@ -11,8 +9,9 @@ internal import ThreadingPlatform
 /// ```
 ///
 /// A thread's value is made by the closure the first time the thread asks for it. Values need not be
-/// `Sendable`: only their own thread reaches them. For a value that other threads look at too, use a
-/// ``ThreadDictionary``.
+/// `Sendable`: only their own thread reaches them, unless the variable is made
+/// ``init(isVisible:inheriting:_:)`` to be seen by others, or to be handed on to threads that the
+/// thread starts.
 ///
 /// The values of a thread are released on it when it ends, after its exit hooks and before a join
 /// returns; the one that was stored first for the thread is released last. A `deinit` that runs then
@@ -27,11 +26,48 @@ internal import ThreadingPlatform
 public final class ThreadLocal<Value>: Sendable {
   @usableFromInline let index: Int
   @usableFromInline let owner: UInt64
+  /// Whether only the thread itself reads its value, so that it may change it in place.
+  @usableFromInline let isPrivate: Bool
   private let makeValue: @Sendable () -> Value
+  private let plan: ThreadLocalPlan<Value>
 
   /// A variable whose value for a thread is made by a closure, on that thread, when it first asks.
   public init(_ makeValue: @escaping @Sendable () -> Value) {
-    (index, owner) = ThreadLocalNumbers.take()
+    plan = ThreadLocalPlan(directory: nil, childValue: nil)
+    (index, owner) = (plan.index, plan.owner)
+    isPrivate = true
+    self.makeValue = makeValue
+  }
+
+  /// A variable whose values are seen by other threads, or handed on to new threads, or both.
+  ///
+  /// ```swift
+  /// let requestID = ThreadLocal(inheriting: { $0 }) { UUID() }
+  /// let counters = ThreadLocal(isVisible: true) { Counter() }
+  /// ```
+  ///
+  /// Inherited is what the starting thread has at the moment of the start, when a thread is started by
+  /// ``ManagedThread/start()`` of either family, in a scope, or in the background. Threads that nobody of this
+  /// package starts (those of `pthread_create` and of Dispatch) and the package's own (of pools and
+  /// timers) inherit nothing; nor does a thread whose starter has no value yet.
+  ///
+  /// Changing a value costs an uncontended lock more if the variable is visible, and ``withValue(_:)``
+  /// works on a copy that is stored at its end. Reading costs the same.
+  ///
+  /// - Parameters:
+  ///   - isVisible: whether ``forEachThread(_:)`` may be used.
+  ///   - childValue: makes the new thread's value from the starting thread's, on the starting
+  ///     thread; nil lets the new thread make its own when it first asks. Without this closure nothing is
+  ///     inherited.
+  ///   - makeValue: makes a thread's value when it first asks, on that thread.
+  public init(
+    isVisible: Bool = false, inheriting childValue: (@Sendable (Value) -> Value?)? = nil,
+    _ makeValue: @escaping @Sendable () -> Value
+  ) where Value: Sendable {
+    plan = ThreadLocalPlan(
+      directory: isVisible ? ThreadLocalDirectory() : nil, childValue: childValue)
+    (index, owner) = (plan.index, plan.owner)
+    isPrivate = !isVisible && childValue == nil
     self.makeValue = makeValue
   }
 
@@ -53,7 +89,7 @@ public final class ThreadLocal<Value>: Sendable {
       return unsafe makeMissing().pointee
     }
     set {
-      if index < ctp_get_local_count(), let slots = unsafe ctp_get_local_slots(),
+      if isPrivate, index < ctp_get_local_count(), let slots = unsafe ctp_get_local_slots(),
         unsafe slots[index].owner == owner, let value = unsafe slots[index].value
       {
         // The old value is released when the new one is in place: its deinit may look.
@@ -63,7 +99,7 @@ public final class ThreadLocal<Value>: Sendable {
         _ = consume old
         return
       }
-      replaceMissing(newValue)
+      replaceSlowly(newValue)
     }
   }
 
@@ -75,6 +111,7 @@ public final class ThreadLocal<Value>: Sendable {
   public func withValue<Result, Failure: Error>(
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {
+    if !isPrivate { return try withCopy(body) }
     if !isAtHand { _ = unsafe makeMissing() }
     guard let slots = unsafe ctp_get_local_slots(), let value = unsafe slots[index].value else {
       fatalError("ThreadLocal.withValue: the value is not there")
@@ -84,6 +121,19 @@ public final class ThreadLocal<Value>: Sendable {
     unsafe slots[index].owner = 0
     defer { if let slots = unsafe ctp_get_local_slots() { unsafe slots[index].owner = owner } }
     return try unsafe body(&value.assumingMemoryBound(to: Value.self).pointee)
+  }
+
+  /// What others read meanwhile is the value as it was.
+  private func withCopy<Result, Failure: Error>(
+    _ body: (inout Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    var copy = value
+    LocalSlots.setOwner(0, at: index)
+    defer {
+      LocalSlots.setOwner(owner, at: index)
+      replaceSlowly(copy)
+    }
+    return try body(&copy)
   }
 
   private var isAtHand: Bool {
@@ -117,20 +167,18 @@ public final class ThreadLocal<Value>: Sendable {
   }
 
   @usableFromInline
-  func replaceMissing(_ value: Value) {
+  func replaceSlowly(_ value: Value) {
     checkNotInUse()
-    _ = unsafe store(value)
+    if isAtHand, let box = LocalSlots.box(index) as? ThreadLocalBox<Value> {
+      // Released when the new value is in place and the lock is free again: its deinit may look.
+      let old = box.cell.replace(value)
+      _ = consume old
+    } else {
+      _ = unsafe store(value)
+    }
   }
 
-  private func store(_ value: Value) -> UnsafeMutablePointer<Value> {
-    // Makes sure that the thread has a handle, whose end clears the table.
-    let sequence = ThreadHandle.current.nextLocalSequence()
-    let box = ThreadLocalBox(value, owner: owner, sequence: sequence)
-    // Released with the new value in place: its deinit may look.
-    _ = unsafe LocalSlots.store(
-      index, owner: owner, value: UnsafeMutableRawPointer(box.pointer), box: box)
-    return unsafe box.pointer
-  }
+  private func store(_ value: Value) -> UnsafeMutablePointer<Value> { unsafe plan.store(value) }
 
   private func checkNotInUse() {
     require(
@@ -138,50 +186,26 @@ public final class ThreadLocal<Value>: Sendable {
   }
 }
 
-/// Owns one thread's value of one variable.
-@safe
-private final class ThreadLocalBox<Value>: ThreadLocalStored {
-  let pointer: UnsafeMutablePointer<Value>
-  let owner: UInt64
-  let sequence: Int
-
-  // SAFETY of @safe: `pointer` is valid from init to deinit.
-  init(_ value: Value, owner: UInt64, sequence: Int) {
-    unsafe pointer = .allocate(capacity: 1)
-    unsafe pointer.initialize(to: value)
-    self.owner = owner
-    self.sequence = sequence
-  }
-
-  deinit {
-    unsafe pointer.deinitialize(count: 1)
-    unsafe pointer.deallocate()
-  }
-}
-
-/// A value in the table, whatever its type.
-private protocol ThreadLocalStored: AnyObject {
-  /// Counts the values that the thread has stored.
-  var sequence: Int { get }
-}
-
-/// The numbers of variables: each has an index, used again when the variable goes, and a mark that is
-/// never used again.
-private enum ThreadLocalNumbers {
-  private static let marks = Atomic<UInt64>(0)
-  private static let free = Locked<(unused: [Int], next: Int)>((unused: [], next: 0))
-
-  static func take() -> (index: Int, owner: UInt64) {
-    let index = free.withLock { free in
-      if let index = free.unused.popLast() { return index }
-      free.next += 1
-      return free.next - 1
+extension ThreadLocal where Value: Sendable {
+  /// Calls `body` with each thread that has a value, and the value as it is at the moment of the call.
+  ///
+  /// Threads that make their first value or end meanwhile are seen or not; of a thread that has ended
+  /// nothing is seen. A thread inside ``withValue(_:)`` is seen with the value from before. The values
+  /// are copied first and handed out afterwards, in no particular order: `body` may do what it likes,
+  /// with this variable too, and a value is kept alive by it beyond its thread.
+  ///
+  /// Costs a lock, and one for each thread; threads that read their values are not held up.
+  ///
+  /// - Parameter body: called on the calling thread.
+  /// - Throws: what `body` throws; the other threads are then not called for.
+  /// - Precondition: The variable was made with `isVisible`. If not, the program stops.
+  public func forEachThread<Failure: Error>(
+    _ body: (ThreadHandle, Value) throws(Failure) -> Void
+  ) throws(Failure) {
+    guard let directory = plan.directory else {
+      fatalError("ThreadLocal.forEachThread: the variable was not made with isVisible")
     }
-    return (index, marks.wrappingAdd(1, ordering: .relaxed).newValue)
-  }
-
-  static func giveBack(_ index: Int) {
-    free.withLock { $0.unused.append(index) }
+    for (thread, value) in directory.snapshot() { try body(thread, value) }
   }
 }
 

@@ -1,3 +1,5 @@
+internal import Synchronization
+internal import ThreadingLocks
 package import ThreadingPlatform
 
 /// What waiting for a thread's end has in common in both families.
@@ -47,9 +49,14 @@ extension ThreadHandle {
 
   /// Notes that the calling thread waits for this one without a limit, while `body` runs.
   ///
-  /// Each thread notes what it waits for before it follows the notes of others, each note under the lock
-  /// of its handle: of the threads that would close a cycle, the last to note sees all the others. Two
-  /// that note at once may both see the cycle, and are then both refused.
+  /// A ring of such waits would never end; of the threads in it exactly one is refused. Each thread
+  /// notes whom it waits for, then counts itself with that thread, then looks whether anybody is counted
+  /// with it. Of the threads of a ring, the last to count itself finds somebody, and all notes in place:
+  /// it sees the ring. Others may see it too. Whoever does looks again under a lock, and withdraws its
+  /// note there if it is refused, so that the next one finds no ring any more.
+  ///
+  /// A thread for which nobody waits closes no ring and looks at no other thread's note, so a chain of
+  /// joins of any length costs each of them the same, if they come in its order or against it.
   ///
   /// - Parameters:
   ///   - family: the name of the thread's class.
@@ -61,18 +68,62 @@ extension ThreadHandle {
   ) throws(ThreadingError) -> Result {
     let me = ThreadHandle.current
     me.awaited = self
-    defer { me.awaited = nil }
-    var chain = "\(self)"
-    var next = awaited
-    // A thread that waits for one of a cycle without being of it could be led around for ever.
-    var steps = 0
-    while let link = next, steps < 10_000 {
-      chain += " waits for \(link)"
-      if link === me { throw refusal(of: .closesCycle(chain), by: family) }
-      next = link.awaited
-      steps += 1
+    // sequentially consistent, both: each thread of a ring writes its neighbour's count and then reads
+    // its own; not all can read what was there before.
+    joiners.wrappingAdd(1, ordering: .sequentiallyConsistent)
+    defer {
+      me.awaited = nil
+      // relaxed: a count that is too high costs a look at the notes.
+      joiners.wrappingSubtract(1, ordering: .relaxed)
+    }
+    if me.joiners.load(ordering: .sequentiallyConsistent) != 0, me.isInRing,
+      let chain = me.leaveRing()
+    {
+      throw refusal(of: .closesCycle(chain), by: family)
     }
     return body()
+  }
+
+  /// Whether the notes lead from this thread back to it.
+  private var isInRing: Bool {
+    var next = awaited
+    // A ring that does not lead through here, and is about to be broken by one of its own, is noticed
+    // by coming upon the same thread again: on a mark that moves on in ever longer steps.
+    var mark = next
+    var steps = 0
+    var stepsToMark = 1
+    while let link = next {
+      if link === self { return true }
+      next = link.awaited
+      if next === mark { return false }
+      steps += 1
+      if steps == stepsToMark {
+        mark = next
+        steps = 0
+        stepsToMark *= 2
+      }
+    }
+    return false
+  }
+
+  /// Held by whoever has seen a ring, while it decides whether to leave it.
+  private static let ringLock = FastMutex()
+
+  /// Takes this thread's note back if it closes a ring.
+  ///
+  /// - Returns: the ring for a message; nil if there is none any more.
+  private func leaveRing() -> String? {
+    Self.ringLock.withLock {
+      guard isInRing else { return nil }
+      var chain = ""
+      var next = awaited
+      while let link = next, link !== self {
+        chain += chain.isEmpty ? "\(link)" : " waits for \(link)"
+        next = link.awaited
+      }
+      awaited = nil
+      return chain + " waits for \(self)"
+    }
   }
 
   /// Waits for the thread's end, at most until a moment.
@@ -89,10 +140,12 @@ extension ThreadHandle {
     guard phase.move(from: .notStarted, to: .starting) else {
       fatalError("\(family).start: \(self) was started before; it is \(state)")
     }
+    collectInheritance()
   }
 
   /// Leaves `starting`: for `running` if the system has made the thread, else back.
   package func endStart(succeeded: Bool) {
+    if !succeeded { dropInheritance() }
     phase.move(from: .starting, to: succeeded ? .running : .notStarted)
   }
 }

@@ -28,6 +28,9 @@ public final class ThreadHandle: Sendable {
     set { pinned.store(newValue, ordering: .relaxed) }
   }
 
+  /// How many threads wait for this one's end without a limit, see `withUnlimitedWait`.
+  let joiners = Atomic<Int>(0)
+
   /// What the thread's dictionary holds.
   @usableFromInline let values = ThreadValues()
 
@@ -58,6 +61,12 @@ public final class ThreadHandle: Sendable {
     var endHooks: [() -> Void] = []
     /// How many values of thread-local variables the thread has stored.
     var localSequence = 0
+    /// The variables of which the thread has or had a value that threads it starts inherit.
+    var inheritable: [Int] = []
+    /// What gives the thread the values that it inherits; for a thread that is to be started.
+    var inheritance: [@Sendable () -> Void] = []
+    /// Whether the thread inherits values from its starter.
+    var isHeir = true
     /// In how many more rounds of the system's destructors `finished` is put off.
     var roundsToStay = 0
   }
@@ -199,6 +208,36 @@ public final class ThreadHandle: Sendable {
     return unsafe local.localSequence
   }
 
+  /// Has a thread that is still to be started inherit no values of its starter's.
+  package func disinherit() { unsafe local.isHeir = false }
+
+  /// Notes that the calling thread, whose handle this is, has a value that others inherit.
+  func noteInheritable(_ index: Int) {
+    if unsafe !local.inheritable.contains(index) { unsafe local.inheritable.append(index) }
+  }
+
+  /// Takes along what the thread, which is just being started by the calling one, inherits from it.
+  func collectInheritance() {
+    guard unsafe local.isHeir, unsafe ctp_get_thread_record() != nil else { return }
+    let starter = ThreadHandle.current
+    // A copy: the closures that make the values may store further ones.
+    for index in unsafe starter.local.inheritable {
+      guard let stored = LocalSlots.box(index) as? any ThreadLocalStored,
+        let step = stored.inheritance()
+      else { continue }
+      unsafe local.inheritance.append(step)
+    }
+  }
+
+  /// Lets go of it after a refused start.
+  func dropInheritance() { unsafe local.inheritance = [] }
+
+  private func takeUpInheritance() {
+    let steps = unsafe local.inheritance
+    unsafe local.inheritance = []
+    for step in steps { step() }
+  }
+
   /// Calls `body` with the kernel's id of the thread, which cannot end meanwhile.
   ///
   /// - Throws: `ESRCH` for a thread that has not been started or has ended; what `body` throws.
@@ -247,13 +286,14 @@ extension ThreadHandle {
     lock.withLock {
       unsafe record.isAlive = true
       // Always: the kernel lets a new thread inherit its creator's name.
-      let name = unsafe record.name ?? SystemThread.programName
-      system.setName(SystemThread.systemName(for: name))
+      let name = unsafe record.name.map(SystemThread.systemName)
+      system.setName(name ?? SystemThread.listedProgramName)
     }
     // releasing: pairs with the acquire in `kernelID`.
     let before = identifier.exchange(SystemThread.currentID, ordering: .releasing)
     if before == Self.isAwaited { Futex.wakeAll(identifier) }
     phase.move(from: .starting, to: .running)
+    if unsafe !local.inheritance.isEmpty { takeUpInheritance() }
   }
 
   private func install() {
