@@ -255,13 +255,13 @@ enum ThreadWorkloads {
   // MARK: Waits that end on cancellation
 
   private static let cancellableWait = Workload(
-    "thread/cancellable-acquire", item: "take a permit that is there and give it back", threads: 1,
+    "thread/cancel-acquire", item: "take a permit that is there and give it back", threads: 1,
     [
       .ours { items in
         let semaphore = CountingSemaphore(1)
         return try permitBatch(items, semaphore) { try semaphore.acquireUnlessCancelled() }
       },
-      Implementation("ours-not-cancellable") { items in
+      Implementation("ours-plain") { items in
         let semaphore = CountingSemaphore(1)
         return try permitBatch(items, semaphore) { semaphore.acquire() }
       },

@@ -22,7 +22,7 @@ struct InterruptionModelTests {
     // A thread that wants the lock, as FastMutex has it: 0 free, 1 held, 2 held with sleepers.
     case look(mark: Bool), mark(hasSlept: Bool), ask, announce, sleep, asleep, withdraw, acknowledge
     case giveUp
-    case unlock, wakeOne
+    case unlock, wakeOne, tryOnce
     // The interrupter.
     case request, wake, await
     case done
@@ -36,12 +36,12 @@ struct InterruptionModelTests {
     var hasGivenUp = false
   }
 
-  /// Thread 0 holds the lock at first; thread 1 waits and can be interrupted; threads 2 and 3 wait and
-  /// cannot; thread 4 interrupts.
+  /// Thread 0 holds the lock at first; thread 1 waits and can be interrupted; thread 2 waits and
+  /// cannot; thread 3 takes the lock if it finds it free; thread 4 interrupts.
   private func verdict(_ fault: Fault = .none, others: Bool = true, unlocks: Bool = true) -> Verdict
   {
     var steps: [Step] = [unlocks ? .unlock : .done, .look(mark: false)]
-    steps += [Step](repeating: others ? .look(mark: false) : .done, count: 2)
+    steps += others ? [.look(mark: false), .tryOnce] : [.done, .done]
     steps.append(.request)
     var initial = Shared()
     initial.isInside = 1
@@ -97,6 +97,10 @@ struct InterruptionModelTests {
           next.lock.value = 0
           next.isInside -= 1
           return [(before == 2 ? .wakeOne : .done, next)]
+        case .tryOnce:
+          guard next.lock.compareExchange(0, 1) == 0 else { return [(.done, next)] }
+          next.isInside += 1
+          return [(.unlock, next)]
         case .wakeOne:
           next.lock.wake(1)
           return [(.done, next)]
