@@ -278,7 +278,7 @@ struct CancellableWaitTests {
 
   @Test("a cancellation that meets the beginning of the wait always ends it", arguments: Kind.all)
   private func race(kind: Kind) throws {
-    for round in 0..<60 {
+    for round in 0..<30 {
       let subject = kind.make()
       let isThere = Shared.Flag()
       let thread = try PosixThread.start { () -> Bool in
@@ -359,7 +359,8 @@ struct CancellableWaitTests {
   }
 }
 
-@Suite("Cancellation, time limits and hand-overs that meet", .timeLimit(.minutes(1)))
+@Suite(
+  "Cancellation, time limits and hand-overs that meet", .timeLimit(.minutes(LongTests.minutes)))
 struct CancellableWaitStressTests {
   /// Threads that take and give back one thing, again and again, with short limits; each is cancelled
   /// at a moment of its own, and a thread in its place goes on. Nobody may be left asleep, and the
@@ -414,7 +415,7 @@ struct CancellableWaitStressTests {
     let isFree = Atomic<Bool>(true)
   }
 
-  private static var rounds: Int { 150 }
+  private static var rounds: Int { LongTests.areOn ? 20_000 : 80 }
 
   @Test("for a mutex", arguments: [1, 2])
   func mutex(seed: UInt64) throws {

@@ -110,11 +110,13 @@ struct VisibleThreadLocalTests {
           if value.text != "the number \(value.number)" { wrong.wrappingAdd(1, ordering: .relaxed) }
           looks.wrappingAdd(1, ordering: .relaxed)
         }
+        // The others need the lock, too.
+        waitABit()
       }
     }
     try concurrently(3) { lane in
       var random = SeededGenerator(seed: seed &+ UInt64(lane))
-      for _ in 0..<60 {
+      for _ in 0..<30 {
         let steps = Int.random(in: 1..<20, using: &random)
         let thread = try? PosixThread.start(ThreadAttributes(stackSize: 1 << 18)) {
           for step in 0..<steps {

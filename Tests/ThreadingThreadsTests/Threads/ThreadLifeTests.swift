@@ -6,7 +6,7 @@ import Threading
 import ThreadingPlatform
 import ThreadingThreads
 
-@Suite("Endings of threads", .timeLimit(.minutes(5)))
+@Suite("Endings of threads", .timeLimit(.minutes(LongTests.minutes)))
 struct ThreadLifeTests {
   private struct Leaving: Error {}
 
