@@ -116,7 +116,9 @@ struct VisibleThreadLocalTests {
     }
     try concurrently(3) { lane in
       var random = SeededGenerator(seed: seed &+ UInt64(lane))
-      for _ in 0..<30 {
+      var rounds = 0
+      while rounds < 30 || looks.load(ordering: .relaxed) < 20 {
+        rounds += 1
         let steps = Int.random(in: 1..<20, using: &random)
         let thread = try? PosixThread.start(ThreadAttributes(stackSize: 1 << 18)) {
           for step in 0..<steps {
@@ -126,6 +128,7 @@ struct VisibleThreadLocalTests {
             case 2: local.remove()
             default: _ = local.value
             }
+            waitABit()
           }
         }
         _ = try? thread?.join()
