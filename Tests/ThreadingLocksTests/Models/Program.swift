@@ -1,6 +1,6 @@
 /// A model whose threads are given by a function from a step, with what the thread knows, to the
 /// next.
-struct Program<Shared: Hashable, Step: Hashable & Sendable>: Model {
+struct Program<Shared: Hashable, Step: Hashable & Sendable>: Model, CustomStringConvertible {
   var shared: Shared
   var steps: [Step]
   private let code: Code
@@ -41,6 +41,8 @@ struct Program<Shared: Hashable, Step: Hashable & Sendable>: Model {
   }
 
   var isEnd: Bool { steps.allSatisfy { $0 == code.end } }
+
+  var description: String { "\(steps)  \(shared)" }
 
   var brokenRule: String? { code.rule(shared, steps) }
 

@@ -20,9 +20,15 @@ struct ReadWriteLockModelTests {
       let verdict = explore(ReadWriteLockModel([.upgradable] + others, upgrading: [0]))
       #expect(verdict.isSound, "\(others): \(verdict)")
     }
-    let timed = explore(
-      ReadWriteLockModel([.upgradable, .reading, .writing], upgrading: [0], timed: [0]))
-    #expect(timed.isSound, "\(timed)")
+    for timed in [[0], [0, 1], [0, 2], [1, 2], [0, 1, 2]] as [Set<Int>] {
+      let verdict = explore(
+        ReadWriteLockModel([.upgradable, .reading, .writing], upgrading: [0], timed: timed))
+      #expect(verdict.isSound, "\(timed): \(verdict)")
+    }
+    let both = explore(
+      ReadWriteLockModel(
+        [.upgradable, .upgradable, .reading], upgrading: [0, 1], timed: [0, 1]))
+    #expect(both.isSound, "\(both)")
   }
 
   @Test("those who give up leave nobody behind", .timeLimit(.minutes(1)))
