@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import ThreadingLocks
 import ThreadingPlatform
@@ -9,6 +10,12 @@ func lock(_ mutex: borrowing FastMutex) { mutex.lock() }
 func unlock(_ mutex: borrowing FastMutex) { mutex.unlock() }
 func lock(_ mutex: borrowing FastMutex, until deadline: MonotonicInstant) -> Bool {
   mutex.lock(until: deadline)
+}
+
+/// Writes what went wrong in a child process to its standard error, where the test looks for it.
+func report(_ fault: String) {
+  let line = Array((fault + "\n").utf8)
+  _ = unsafe line.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 
 /// What a stopped program wrote to its standard error.

@@ -196,8 +196,9 @@ public final class PosixMutex: Sendable {
   /// - Throws: EINVAL when the mutex has none or the new one is out of range; and as ``lock()``.
   @discardableResult
   public func setPriorityCeiling(_ ceiling: Int) throws(ThreadingError) -> Int {
-    let (code, former) = native.setPriorityCeiling(CInt(clamping: ceiling))
-    _ = try answer(code, "pthread_mutex_setprioceiling")
+    let call = "pthread_mutex_setprioceiling"
+    let (code, former) = native.setPriorityCeiling(try Attributes.checked(ceiling, call))
+    _ = try answer(code, call)
     return Int(former)
   }
 
@@ -235,7 +236,7 @@ public final class PosixMutex: Sendable {
 }
 
 extension PosixMutex.Attributes {
-  fileprivate func native(isShared: Bool) -> NativeMutex.Attributes {
+  fileprivate func native(isShared: Bool) throws(ThreadingError) -> NativeMutex.Attributes {
     let kind: CInt =
       switch self.kind {
       case .normal: CInt(PTHREAD_MUTEX_NORMAL)
@@ -247,10 +248,23 @@ extension PosixMutex.Attributes {
       switch priorityProtocol {
       case .none: (PTHREAD_PRIO_NONE, nil)
       case .inherit: (PTHREAD_PRIO_INHERIT, nil)
-      case .protect(let ceiling): (PTHREAD_PRIO_PROTECT, CInt(clamping: ceiling))
+      case .protect(let ceiling):
+        (PTHREAD_PRIO_PROTECT, try Self.checked(ceiling, "pthread_mutexattr_setprioceiling"))
       }
     return NativeMutex.Attributes(
       kind: kind, priorityProtocol: CInt(priority), priorityCeiling: ceiling, isRobust: isRobust,
       isShared: isShared)
+  }
+
+  /// A ceiling as the C library takes it.
+  fileprivate static func checked(_ ceiling: Int, _ call: String) throws(ThreadingError) -> CInt {
+    let low = sched_get_priority_min(SCHED_FIFO)
+    let high = sched_get_priority_max(SCHED_FIFO)
+    guard (Int(low)...Int(high)).contains(ceiling) else {
+      throw ThreadingError(
+        call: call, code: EINVAL,
+        message: "the priority ceiling \(ceiling) is not between \(low) and \(high)")
+    }
+    return CInt(ceiling)
   }
 }

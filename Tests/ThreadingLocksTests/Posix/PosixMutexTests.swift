@@ -124,6 +124,17 @@ struct PosixMutexTests {
       let message = (error as? ThreadingError)?.message ?? ""
       return message.contains("1000") && message.contains("between 1 and 99")
     }
+    #expect { try PosixMutex(.init(priorityProtocol: .protect(ceiling: .max))) } throws: {
+      ($0 as? ThreadingError)?.message.contains("\(Int.max) is not between 1 and 99") == true
+    }
+    for ceiling in [0, 100, Int.max] {
+      #expect { try protected.setPriorityCeiling(ceiling) } throws: {
+        ($0 as? ThreadingError)?.message.contains("\(ceiling) is not between 1 and 99") == true
+      }
+    }
+    #expect { try inheriting.setPriorityCeiling(10) } throws: {
+      ($0 as? ThreadingError)?.code == EINVAL
+    }
     // Whether this process may run with such a priority depends on its rights; both are answers.
     do {
       try protected.lock()

@@ -86,7 +86,19 @@ struct PosixSemaphoreTests {
       #expect(first.value == 1 && third.value == 1)
     }
     #expect(try PosixSemaphore.unlink(name) == false)
-    #expect { try PosixSemaphore(named: "", .existing) } throws: { $0 is ThreadingError }
+    for bad in ["", "/", "/a/b"] {
+      #expect { try PosixSemaphore(named: bad, .new(value: 0)) } throws: {
+        ($0 as? ThreadingError)?.code == EINVAL
+      }
+    }
+    let long = "/" + String(repeating: "x", count: 300)
+    #expect { try PosixSemaphore(named: long, .new(value: 0)) } throws: {
+      // Which of the two depends on the version of the C library.
+      [EINVAL, ENAMETOOLONG].contains(($0 as? ThreadingError)?.code)
+    }
+    #expect { try PosixSemaphore(named: name, .new(value: -1)) } throws: {
+      ($0 as? ThreadingError)?.message == "the value -1 is not between 0 and 2147483647"
+    }
   }
 
   @Test("a semaphore in shared memory is one, however many objects look at it")
