@@ -184,6 +184,37 @@ struct CountingSemaphoreTests {
     #expect(semaphore.availablePermits == 4)
   }
 
+  @Test("a permit that was there before is handed on with what was written before it was given")
+  func handsOnWhatWasWritten() throws {
+    // The threads meet by relaxed atomics alone, and the one whose permit comes through another's
+    // hands does not touch the queue: what orders its writing is the word of the semaphore.
+    for _ in 0..<50 {
+      let semaphore = CountingSemaphore(0)
+      let early = Unguarded(0)
+      let late = Unguarded(0)
+      let isGiven = Atomic(false)
+      let waiter = Atomic<UInt32>(0)
+      try concurrently(3) { index in
+        switch index {
+        case 0:
+          early.value = 1
+          semaphore.release()
+          isGiven.store(true, ordering: .relaxed)
+        case 1:
+          while !isGiven.load(ordering: .relaxed) { SystemThread.yield() }
+          waiter.store(SystemThread.currentID, ordering: .relaxed)
+          semaphore.acquire(2)
+          if early.value + late.value != 2 { Issue.record("\(early.value) and \(late.value)") }
+        default:
+          while waiter.load(ordering: .relaxed) == 0 { SystemThread.yield() }
+          while !threadIsAsleep(waiter.load(ordering: .relaxed)) { SystemThread.yield() }
+          late.value = 1
+          semaphore.release()
+        }
+      }
+    }
+  }
+
   @Test("one permit excludes, and orders what is written", .timeLimit(.minutes(1)))
   func asMutex() throws {
     let semaphore = CountingSemaphore(1)

@@ -54,6 +54,36 @@ struct LockedWhenTests {
     #expect(value.withLock { $0.served } == [0, 1, 2])
   }
 
+  @Test("one that was woken for nothing keeps its place", .timeLimit(.minutes(1)))
+  func keepsItsPlace() throws {
+    let value = Locked((tokens: 0, served: [Int]()))
+    let first = Atomic<UInt32>(0)
+    // The first to wait finds its condition false once when it has been woken, as if another
+    // thread had been quicker.
+    let refusesOnce = Atomic(false)
+    let joins = try (0..<2).map { index in
+      try waiting {
+        if index == 0 { first.store(SystemThread.currentID, ordering: .relaxed) }
+        value.withLock(when: {
+          let isWoken = first.load(ordering: .relaxed) == SystemThread.currentID
+          if isWoken && refusesOnce.exchange(false, ordering: .relaxed) { return false }
+          return $0.tokens > 0
+        }) {
+          $0.tokens -= 1
+          $0.served.append(index)
+        }
+      }
+    }
+    refusesOnce.store(true, ordering: .relaxed)
+    for count in 1...2 {
+      value.withLock { $0.tokens += 1 }
+      value.withLock(when: { $0.served.count == count }) { _ in }
+    }
+    for join in joins { join() }
+    #expect(value.withLock { $0.served } == [0, 1])
+    #expect(refusesOnce.load(ordering: .relaxed) == false)
+  }
+
   @Test("a wait ends at its deadline, never before, and the body does not run")
   func timedOut() {
     let value = Locked(0)
