@@ -87,6 +87,7 @@ int ctp_sleep_until(const struct timespec *deadline) {
 
 _Thread_local uint32_t ctp_cached_thread_id = 0;
 _Thread_local void *ctp_thread_record = NULL;
+_Thread_local ctp_record_ending ctp_thread_record_ending = NULL;
 _Thread_local ctp_local_slot *ctp_local_slots = NULL;
 _Thread_local size_t ctp_local_count = 0;
 _Thread_local void *ctp_wait_interruption = NULL;

@@ -179,6 +179,10 @@ private final class Slot: ThreadRecordObject, Sendable {
     self.onRelease = onRelease
   }
 
+  static var ending: @convention(c) (UnsafeMutableRawPointer) -> Bool {
+    { record in unsafe Unmanaged<Slot>.fromOpaque(record).takeUnretainedValue().threadWillEnd() }
+  }
+
   func threadWillEnd() -> Bool {
     sawItself.store(ThreadRecordSlot.current === self, ordering: .relaxed)
     return calls.wrappingAdd(1, ordering: .relaxed).newValue <= rounds

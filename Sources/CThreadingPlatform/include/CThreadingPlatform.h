@@ -115,6 +115,17 @@ extern _Thread_local void *_Nullable ctp_thread_record;
 static inline void *_Nullable ctp_get_thread_record(void) { return ctp_thread_record; }
 static inline void ctp_set_thread_record(void *_Nullable record) { ctp_thread_record = record; }
 
+/// What is to be called with the record when the thread ends, or null.
+typedef bool (*ctp_record_ending)(void *record);
+extern _Thread_local ctp_record_ending _Nullable ctp_thread_record_ending;
+
+static inline ctp_record_ending _Nullable ctp_get_record_ending(void) {
+  return ctp_thread_record_ending;
+}
+static inline void ctp_set_record_ending(ctp_record_ending ending) {
+  ctp_thread_record_ending = ending;
+}
+
 /// What can end the calling thread's waits that have the limit `ctp_wait_limit`, or null.
 extern _Thread_local void *_Nullable ctp_wait_interruption;
 extern _Thread_local int64_t ctp_wait_limit;

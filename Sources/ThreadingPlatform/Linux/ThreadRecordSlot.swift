@@ -20,13 +20,14 @@ package enum ThreadRecordSlot {
   /// still be read; an object that is installed after it has been let go is treated the same way.
   ///
   /// - Precondition: the slot is empty.
-  package static func install(_ record: any ThreadRecordObject) {
+  package static func install<Record: ThreadRecordObject>(_ record: Record) {
     unsafe require(
       ctp_get_thread_record() == nil, "ThreadRecordSlot.install: the thread has a record already")
     let retained = unsafe Unmanaged<AnyObject>.passRetained(record).toOpaque()
     let code = unsafe pthread_setspecific(destructorKey, retained)
     require(code == 0, "ThreadRecordSlot.install: pthread_setspecific failed, errno \(code)")
     unsafe ctp_set_thread_record(retained)
+    unsafe ctp_set_record_ending(Record.ending)
   }
 
   /// Has the system call the destructor once more for a record that it has just handed to it.
@@ -45,6 +46,10 @@ package enum ThreadRecordSlot {
 
 /// An object that ``ThreadRecordSlot`` can hold.
 package protocol ThreadRecordObject: AnyObject {
+  /// Calls ``threadWillEnd()`` of the object at an address, which is one of the type's: a thread's end
+  /// then needs no look-up of the type, which costs more than all the rest.
+  static var ending: @convention(c) (UnsafeMutableRawPointer) -> Bool { get }
+
   /// Called on the ending thread, with the object still in the slot.
   ///
   /// - Returns: whether to stay in the slot and be called again in the system's next round of
@@ -57,9 +62,7 @@ package protocol ThreadRecordObject: AnyObject {
 private func threadRecordDestructor(_ value: UnsafeMutableRawPointer?) {
   guard let value = unsafe value else { return }
   let owner = unsafe Unmanaged<AnyObject>.fromOpaque(value)
-  if let record = unsafe owner.takeUnretainedValue() as? any ThreadRecordObject,
-    record.threadWillEnd()
-  {
+  if let ending = unsafe ctp_get_record_ending(), unsafe ending(value) {
     unsafe ThreadRecordSlot.keepForNextRound(value)
     return
   }

@@ -215,6 +215,7 @@ extension LocalSlots {
   ///
   /// - Returns: whether there was any.
   static func clear() -> Bool {
+    if count == 0 { return false }
     let boxes = (0..<count).compactMap { index in
       (box(index) as? any ThreadLocalStored).map { (index: index, sequence: $0.sequence) }
     }

@@ -359,6 +359,14 @@ extension ThreadHandle: ThreadRecordObject {
   /// stores something anew after two rounds.
   fileprivate static var lateRounds: Int { 2 }
 
+  package static var ending: @convention(c) (UnsafeMutableRawPointer) -> Bool {
+    { record in
+      unsafe Unmanaged<ThreadHandle>.fromOpaque(record)._withUnsafeGuaranteedRef {
+        $0.threadWillEnd()
+      }
+    }
+  }
+
   package func threadWillEnd() -> Bool {
     clearStorage()
     if unsafe local.roundsToStay > 0 {

@@ -335,11 +335,21 @@ struct CancellableWaitTests {
         semaphore.acquire(until: later) || MonotonicInstant.now < later
       }
       outcomes.append(inner == true)
+      // And while a condition is asked: its own waits have other limits.
+      let mutex = FastMutex()
+      let condition = ConditionVariable()
+      mutex.lock()
+      defer { mutex.unlock() }
+      let moment = MonotonicInstant.now.advanced(by: .milliseconds(5))
+      _ = try? condition.waitUnlessCancelled(mutex) {
+        semaphore.acquire(until: moment) || MonotonicInstant.now < moment
+      }
+      outcomes.append(MonotonicInstant.now >= moment)
       return outcomes
     }
     outcome.cancel()
     try outcome.start()
-    #expect(try outcome.join() == [false, true, false])
+    #expect(try outcome.join() == [false, true, false, true])
   }
 
   @Test("a wait is ended for the thread that makes it, not for the one that is waited for")

@@ -210,6 +210,29 @@ struct ThreadDictionaryTests {
     }
   }
 
+  @Test("what others store is seen by others before the thread looks, and does not come back later")
+  func storedOnce() throws {
+    enum Typed: ThreadDictionaryKey { typealias Value = Int }
+    let turns = (0..<2).map { _ in Shared.Gate() }
+    let hasReplaced = CountdownLatch(1)
+    let thread = try PosixThread.start { () -> [Int?] in
+      turns[0].wait()
+      let first = ThreadDictionary.current[Typed.self]
+      ThreadDictionary.current[Typed.self] = 2
+      hasReplaced.countDown()
+      turns[1].wait()
+      return [first, ThreadDictionary.current[Typed.self]]
+    }
+    let dictionary = thread.handle.dictionary
+    dictionary[Typed.self] = 1
+    #expect(dictionary[Typed.self] == 1)
+    turns[0].open()
+    hasReplaced.wait()
+    dictionary["another"] = 3
+    turns[1].open()
+    #expect(try thread.join() == [1, 2])
+  }
+
   @Test("what a deinit stores while the thread ends is released too")
   func storedByDeinit() throws {
     let tally = Tally()

@@ -134,7 +134,6 @@ struct ThreadLifeTests {
   @Test("a parked thread takes at most a tenth more memory than a bare one of the system")
   func memory() throws {
     if ThreadSanitizer.isActive { return }
-    // In a child process: other tests take and give back memory meanwhile.
     let count = 1_000
     func perThread(_ start: (@escaping @Sendable () -> Void) throws -> () -> Void) throws -> Int {
       let gate = Shared.Gate()
@@ -152,10 +151,9 @@ struct ThreadLifeTests {
       for join in joins { join() }
       return bytes / count
     }
-    // Stacks of ended threads are used again, so each of the two is taken when none are left over:
-    // the first time round only makes both equal.
+    // Stacks of ended threads are used again, which the first time round makes equal for both.
     var ratios: [Double] = []
-    for _ in 0..<4 {
+    for round in 0..<5 {
       let bare = try perThread { body in
         let thread = try SystemThread.start(.init(stackSize: 64 << 10), body: body)
         return { thread.join() }
@@ -164,10 +162,11 @@ struct ThreadLifeTests {
         let thread = try PosixThread.start(ThreadAttributes(stackSize: 64 << 10), body: body)
         return { _ = try? thread.join() }
       }
-      ratios.append(Double(ours) / Double(max(1, bare)))
+      if round > 0 { ratios.append(Double(ours) / Double(max(1, bare))) }
     }
-    // Reported, and only coarsely checked: what other tests do meanwhile is in it.
-    #expect(ratios.min() ?? 9 < 1.5, "\(ratios)")
+    // What other tests take and give back meanwhile is in some of them.
+    ratios.sort()
+    #expect(ratios[ratios.count / 2 - 1] <= 1.1, "\(ratios)")
   }
 
   @Test("starting and ending threads again and again leaves no memory, threads or descriptors")

@@ -1,0 +1,61 @@
+import Synchronization
+import TestSupport
+import Testing
+import ThreadingPlatform
+
+private let word = Atomic<UInt32>(7)
+
+@Suite("WaitInterruption", .timeLimit(.minutes(1)))
+struct WaitInterruptionTests {
+  @Test(
+    "once asked, a wait with its limit answers at once, and as the kernel does if the word differs")
+  func asked() {
+    let interruption = WaitInterruption()
+    let limit = interruption.begin(until: .now.advanced(by: .seconds(600)))
+    interruption.finish(interruption.ask())
+    #expect(interruption.isAsked)
+    #expect(Futex.wait(word, while: 7, until: limit) == .timedOut)
+    #expect(Futex.wait(word, while: 8, until: limit) == .lookAgain)
+    // Another limit is not the one that was begun with.
+    let other = MonotonicInstant.now.advanced(by: .milliseconds(5))
+    while Futex.wait(word, while: 7, until: other) != .timedOut {}
+    #expect(MonotonicInstant.now >= other)
+    WaitInterruption.end()
+    let late = MonotonicInstant.now.advanced(by: .milliseconds(5))
+    while Futex.wait(word, while: 7, until: late) != .timedOut {}
+    #expect(MonotonicInstant.now >= late)
+  }
+
+  @Test("a wait without a limit is not ended, a sleep with the limit that never comes is")
+  func limits() throws {
+    let interruption = WaitInterruption()
+    let hasSlept = Atomic<Bool>(false)
+    let join = try inBackground {
+      #expect(interruption.begin(until: .distantFuture) < .distantFuture)
+      WaitInterruption.end()
+      if interruption.sleep(until: .distantFuture) { hasSlept.store(true, ordering: .relaxed) }
+    }
+    interruption.finish(interruption.ask())
+    join()
+    #expect(hasSlept.load(ordering: .relaxed))
+  }
+
+  @Test(
+    "all of an interrupter's wakes reach a sleeper, at whatever point it comes", arguments: [300])
+  func race(rounds: Int) throws {
+    for round in 0..<rounds {
+      let interruption = WaitInterruption()
+      let isThere = Atomic<Bool>(false)
+      let join = try inBackground {
+        let limit = interruption.begin(until: .distantFuture)
+        isThere.store(true, ordering: .releasing)
+        while Futex.wait(word, while: 7, until: limit) != .timedOut {}
+        WaitInterruption.end()
+      }
+      while !isThere.load(ordering: .acquiring) {}
+      for _ in 0..<(round * 13 % 100) { Processors.relax() }
+      interruption.finish(interruption.ask())
+      join()
+    }
+  }
+}
