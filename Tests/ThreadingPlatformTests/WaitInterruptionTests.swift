@@ -37,7 +37,8 @@ struct WaitInterruptionTests {
     }
     interruption.finish(interruption.ask())
     join()
-    #expect(hasSlept.load(ordering: .relaxed))
+    let slept = hasSlept.load(ordering: .relaxed)
+    #expect(slept)
   }
 
   @Test(
