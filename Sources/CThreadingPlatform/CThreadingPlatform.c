@@ -3,9 +3,14 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <mqueue.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +97,8 @@ _Thread_local ctp_local_slot *ctp_local_slots = NULL;
 _Thread_local size_t ctp_local_count = 0;
 _Thread_local void *ctp_wait_interruption = NULL;
 _Thread_local int64_t ctp_wait_limit = 0;
+_Thread_local void *ctp_post_sheet = NULL;
+_Thread_local uint32_t ctp_post_places = 0;
 
 // A forked child runs on a copy of the parent's thread: same variables, another kernel id.
 static void ctp_forget_thread_id(void) { ctp_cached_thread_id = 0; }
@@ -153,6 +160,79 @@ int ctp_epoll_wait(
   }
   int fallback = epoll_wait(epoll, events, capacity, milliseconds);
   return fallback >= 0 ? fallback : -errno;
+}
+
+int ctp_timerfd(clockid_t clock) {
+  int descriptor = timerfd_create(clock, TFD_CLOEXEC | TFD_NONBLOCK);
+  return descriptor >= 0 ? descriptor : -errno;
+}
+
+int ctp_timerfd_set(int descriptor, int64_t nanoseconds, bool cancels) {
+  struct itimerspec moment = {
+      .it_value = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000}};
+  // TFD_TIMER_CANCEL_ON_SET, which older C libraries do not name.
+  int flags = TFD_TIMER_ABSTIME | (cancels ? 1 << 1 : 0);
+  return timerfd_settime(descriptor, flags, &moment, NULL) == 0 ? 0 : errno;
+}
+
+int ctp_inotify(void) {
+  int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  return descriptor >= 0 ? descriptor : -errno;
+}
+
+int ctp_inotify_add(int inotify, const char *path, uint32_t events) {
+  int watch = inotify_add_watch(inotify, path, events);
+  return watch >= 0 ? watch : -errno;
+}
+
+int ctp_inotify_remove(int inotify, int watch) {
+  return inotify_rm_watch(inotify, watch) == 0 ? 0 : errno;
+}
+
+int ctp_mq_open(const char *name, int flags, mode_t mode, long capacity, long size) {
+  struct mq_attr limits = {.mq_maxmsg = capacity, .mq_msgsize = size};
+  mqd_t queue = mq_open(name, flags | O_CLOEXEC | O_NONBLOCK, mode, &limits);
+  return queue >= 0 ? (int)queue : -errno;
+}
+
+int ctp_mq_limits(int queue, long *capacity, long *size, long *count) {
+  struct mq_attr limits;
+  if (mq_getattr(queue, &limits) != 0) return errno;
+  *capacity = limits.mq_maxmsg;
+  *size = limits.mq_msgsize;
+  *count = limits.mq_curmsgs;
+  return 0;
+}
+
+int ctp_mq_send(int queue, const void *bytes, size_t size, unsigned int priority) {
+  return mq_send(queue, bytes, size, priority) == 0 ? 0 : errno;
+}
+
+ssize_t ctp_mq_receive(int queue, void *bytes, size_t size, unsigned int *priority) {
+  ssize_t got = mq_receive(queue, bytes, size, priority);
+  return got >= 0 ? got : -errno;
+}
+
+int ctp_mq_unlink(const char *name) { return mq_unlink(name) == 0 ? 0 : errno; }
+
+int ctp_message_sockets(int ends[2]) {
+  int kind = SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK;
+  return socketpair(AF_UNIX, kind, 0, ends) == 0 ? 0 : errno;
+}
+
+int ctp_socket_send(int socket, const void *bytes, size_t size) {
+  return send(socket, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ? 0 : errno;
+}
+
+ssize_t ctp_socket_receive(int socket, void *bytes, size_t size) {
+  ssize_t got = recv(socket, bytes, size, MSG_TRUNC | MSG_DONTWAIT);
+  return got >= 0 ? got : -errno;
+}
+
+int ctp_poll_one(int descriptor, short events, const struct timespec *timeout) {
+  struct pollfd entry = {.fd = descriptor, .events = events};
+  int ready = ppoll(&entry, 1, timeout, NULL);
+  return ready < 0 ? -errno : ready == 0 ? 0 : entry.revents;
 }
 
 int ctp_allowed_processors(void *mask, size_t size) {

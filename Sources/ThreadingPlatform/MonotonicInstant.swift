@@ -56,8 +56,16 @@ extension Duration {
   /// The duration in whole nanoseconds, rounded up; the nearest representable number where it does
   /// not fit.
   package var saturatedNanoseconds: Int64 {
+    let total = attoseconds
+    let high = Int64(truncatingIfNeeded: total >> 64)
+    // From zero up to what fits by far, one division of the processor does.
+    if high >= 0, high < 400_000_000 {
+      let low = UInt64(truncatingIfNeeded: total)
+      let (whole, rest) = UInt64(1_000_000_000).dividingFullWidth((UInt64(high), low))
+      return Int64(whole) + (rest > 0 ? 1 : 0)
+    }
     // `components` would stop the program for a number of seconds beyond 64 bits.
-    let (whole, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+    let (whole, rest) = total.quotientAndRemainder(dividingBy: 1_000_000_000)
     // Division rounds toward zero: that is up for a negative rest, down for a positive one.
     return Int64(clamping: whole + (rest > 0 ? 1 : 0))
   }

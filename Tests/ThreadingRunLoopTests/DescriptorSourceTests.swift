@@ -251,6 +251,25 @@ struct DescriptorSourceTests {
     #expect(codes == ["EBADF", "EPERM", "added", "EEXIST"])
   }
 
+  @Test("a source that is on a loop already is refused as that, not for its descriptor")
+  func addedTwice() throws {
+    let codes = try onOwnThread {
+      let pipe = Pipe()
+      let loop = ThreadRunLoop.current
+      let source = DescriptorSource(pipe.reader, for: .readable) { _, _ in }
+      let another = DescriptorSource(pipe.reader, for: .readable) { _, _ in }
+      try? loop.add(source)
+      var codes: [String] = []
+      for refused in [source, another] {
+        do throws(ThreadingError) { try loop.add(refused) } catch { codes.append(error.codeName) }
+      }
+      source.cancel()
+      do throws(ThreadingError) { try loop.add(source) } catch { codes.append(error.codeName) }
+      return codes
+    }
+    #expect(codes == ["EBUSY", "EEXIST", "EBUSY"])
+  }
+
   @Test("a source of another mode does not keep the loop awake, and is served in its own mode")
   func otherMode() throws {
     let (counts, waits) = try onOwnThread {

@@ -149,10 +149,10 @@ struct PerformTests {
       gate.waitUntil { $0 }
     }
     entered.waitUntil { $0 }
-    let before = thread.loop.wakeCalls
+    let before = thread.loop.counters.wakes
     let done = Shared(0)
     for _ in 0..<10_000 { thread.loop.perform { done.change { $0 += 1 } } }
-    #expect(thread.loop.wakeCalls == before)
+    #expect(thread.loop.counters.wakes == before)
     gate.set(true)
     done.waitUntil { $0 == 10_000 }
   }

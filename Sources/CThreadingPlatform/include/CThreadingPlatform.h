@@ -158,6 +158,19 @@ static inline void ctp_set_local_slots(ctp_local_slot *_Nullable slots, size_t c
   ctp_local_count = count;
 }
 
+/// The sheet of memory that the calling thread writes its posts into, and how many places of it are
+/// taken.
+extern _Thread_local void *_Nullable ctp_post_sheet;
+extern _Thread_local uint32_t ctp_post_places;
+
+static inline void *_Nullable ctp_get_post_sheet(void) { return ctp_post_sheet; }
+static inline uint32_t ctp_get_post_places(void) { return ctp_post_places; }
+static inline void ctp_set_post_sheet(void *_Nullable sheet, uint32_t places) {
+  ctp_post_sheet = sheet;
+  ctp_post_places = places;
+}
+static inline void ctp_set_post_places(uint32_t places) { ctp_post_places = places; }
+
 /// A hint to the processor that the caller spins on a word.
 static inline void ctp_spin_hint(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -243,6 +256,58 @@ int ctp_epoll_wait(
 static inline uint64_t ctp_epoll_event_token(const struct epoll_event *event) {
   return event->data.u64;
 }
+
+/// A non-blocking, close-on-exec timerfd on a clock. Returns the descriptor or a negative errno.
+int ctp_timerfd(clockid_t clock);
+
+/// Has a timerfd become readable at a moment of its clock, given in nanoseconds; 0 for never. With
+/// `cancels`, also when the clock is set. Returns an errno.
+int ctp_timerfd_set(int descriptor, int64_t nanoseconds, bool cancels);
+
+// MARK: Watching files
+
+/// A non-blocking, close-on-exec inotify instance. Returns the descriptor or a negative errno.
+int ctp_inotify(void);
+
+/// Starts to watch a path, or changes what it is watched for. Returns the number of the watch or a
+/// negative errno.
+int ctp_inotify_add(int inotify, const char *path, uint32_t events);
+
+/// Stops watching. Returns an errno.
+int ctp_inotify_remove(int inotify, int watch);
+
+// MARK: Messages between processes
+
+/// Opens a POSIX message queue, close-on-exec; `capacity` and `size` matter when it is made. Returns
+/// the descriptor or a negative errno.
+int ctp_mq_open(const char *name, int flags, mode_t mode, long capacity, long size);
+
+/// The limits of a queue and how many messages wait in it. Returns an errno.
+int ctp_mq_limits(int queue, long *capacity, long *size, long *count);
+
+/// Sends a message. Returns an errno.
+int ctp_mq_send(int queue, const void *bytes, size_t size, unsigned int priority);
+
+/// Receives a message. Returns its size or a negative errno.
+ssize_t ctp_mq_receive(int queue, void *bytes, size_t size, unsigned int *priority);
+
+/// Removes the name of a queue. Returns an errno.
+int ctp_mq_unlink(const char *name);
+
+/// Two connected Unix-domain sockets that keep the bounds of messages, non-blocking and
+/// close-on-exec. Returns an errno.
+int ctp_message_sockets(int ends[_Nonnull 2]);
+
+/// Sends a message; a peer that has gone raises no signal. Returns an errno.
+int ctp_socket_send(int socket, const void *bytes, size_t size);
+
+/// Receives a message. Returns its full size, which may be more than there was room for, or a
+/// negative errno.
+ssize_t ctp_socket_receive(int socket, void *bytes, size_t size);
+
+/// Waits until a descriptor is ready for one of `events`, as in poll(2); a null timeout waits for
+/// ever. Returns what is ready, 0 after the timeout, or a negative errno.
+int ctp_poll_one(int descriptor, short events, const struct timespec *_Nullable timeout);
 
 // MARK: Processes
 

@@ -81,16 +81,32 @@ package final class SignalSubscription: Sendable {
   /// before. Guarded by `registryLock`.
   // SAFETY: only touched between `lockRegistry` and `unlockRegistry`.
   private nonisolated(unsafe) static var handlers: [CInt: (users: Int, before: sigaction)] = [:]
+  // State     | meaning                      | leaves by
+  // free      | nobody is at the handlers    | withRegistry -> held
+  // held      | somebody is                  | end of withRegistry -> free, another -> contended
+  // contended | and others may sleep for it  | end of withRegistry -> free, and wakes one
   private static let registryLock = Atomic<UInt32>(0)
+  private static var free: UInt32 { 0 }
+  private static var held: UInt32 { 1 }
+  private static var contended: UInt32 { 2 }
 
   private static func withRegistry<Failure: Error>(
     _ body: () throws(Failure) -> Void
   ) throws(Failure) {
-    // A lock of two states, since this layer lies below the locks. Installing a handler is rare.
-    // acquiring: pairs with the release below.
-    while registryLock.exchange(1, ordering: .acquiring) != 0 { SystemThread.yield() }
-    // releasing: pairs with the acquire above.
-    defer { registryLock.store(0, ordering: .releasing) }
+    // A lock of its own, since this layer lies below the locks.
+    // acquiring, here and below: pairs with the release at the end.
+    if !registryLock.compareExchange(expected: free, desired: held, ordering: .acquiring).exchanged
+    {
+      while registryLock.exchange(contended, ordering: .acquiring) != free {
+        _ = Futex.wait(registryLock, while: contended)
+      }
+    }
+    defer {
+      // releasing: pairs with the acquires above.
+      if registryLock.exchange(free, ordering: .releasing) == contended {
+        Futex.wake(registryLock, count: 1)
+      }
+    }
     try body()
   }
 

@@ -12,6 +12,11 @@ public import ThreadingPlatform
 /// other effect: Ctrl-C does not end the process. When the last one is gone, what was in force
 /// before is so again. Deliveries between making a source and adding it are not lost.
 ///
+/// The system gives a signal that was sent to the process to any thread that does not block it. If all
+/// threads block it, it waits. Threads of Dispatch block most signals, and so does every thread, and
+/// every child process, that is started from one of them, unless it is given another signal mask;
+/// the main thread of a program blocks none.
+///
 /// Any number of sources may watch one signal, each with its own count. A child made by `fork`
 /// reports to none of them.
 public final class SignalSource: InputSource, @unchecked Sendable {

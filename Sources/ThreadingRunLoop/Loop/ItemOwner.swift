@@ -42,12 +42,25 @@ struct ItemOwner: ~Copyable, Sendable {
       expected: Self.none, desired: UInt(bitPattern: reference.toOpaque()), ordering: .releasing)
     if claimed { return }
     unsafe reference.release()
-    if original == Self.cancelled {
-      throw .refused(
+    throw Self.refusal(original)
+  }
+
+  /// Refuses what ``claim(for:)`` would refuse, before anything is done for the item. Whether the
+  /// item is free is decided by the claim alone.
+  ///
+  /// - Throws: EBUSY when it is on a loop already, ECANCELED when it was cancelled.
+  borrowing func checkFree() throws(ThreadingError) {
+    let seen = word.load(ordering: .relaxed)
+    if seen != Self.none { throw Self.refusal(seen) }
+  }
+
+  private static func refusal(_ word: UInt) -> ThreadingError {
+    if word == cancelled {
+      return .refused(
         by: "ThreadRunLoop.add", code: .brokenOff,
         "it was cancelled, which is final; make another one")
     }
-    throw .refused(
+    return .refused(
       by: "ThreadRunLoop.add", code: .inUse,
       "it was added to a loop before and belongs to that one; make another one")
   }

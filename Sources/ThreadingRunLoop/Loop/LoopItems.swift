@@ -31,10 +31,12 @@ final class LoopItems: Sendable {
   /// Adds a timer.
   ///
   /// - Returns: the loop, if it has to look at its deadline anew.
-  /// - Throws: EBUSY, ECANCELED: see ``ItemOwner/claim(for:)``; ESRCH when the loop has ended.
+  /// - Throws: EBUSY, ECANCELED: see ``ItemOwner/claim(for:)``; ESRCH when the loop has ended; what
+  ///   the system refuses for a clock that needs a descriptor.
   func add(_ timer: ThreadTimer, modes: UInt64) throws(ThreadingError) -> ThreadRunLoop? {
     try state.withLock { (state) throws(ThreadingError) in
       guard let loop = state.loop else { throw .loopEnded("ThreadRunLoop.add") }
+      if timer.clock != .monotonic { try state.prepareAlarm(on: timer.clock, for: self) }
       try timer.owner.claim(for: self)
       return state.timers.add(timer, modes: modes) ? loop : nil
     }
@@ -44,7 +46,10 @@ final class LoopItems: Sendable {
   func cancel(_ timer: ThreadTimer) -> Bool {
     let (wasToFire, body, loop) = state.withLock { state in
       let (wasToFire, body) = state.timers.cancel(timer)
-      return (wasToFire, body, wasToFire ? state.loop : nil)
+      // With others of its modes there, a loop that sleeps has still something to wait for; at worst
+      // it wakes once for nothing.
+      let isLast = wasToFire && !state.timers.hasOthers(than: timer)
+      return (wasToFire, body, isLast ? state.loop : nil)
     }
     // The closure goes here, with the lock free.
     _ = body
@@ -64,7 +69,9 @@ final class LoopItems: Sendable {
   }
 
   /// Sets a timer of these items to another moment, and interval unless nil.
-  func reschedule(_ timer: ThreadTimer, at moment: MonotonicInstant, interval: Int64?) -> Bool {
+  func reschedule(
+    _ timer: ThreadTimer, at moment: ThreadTimer.NewMoment, interval: Int64?
+  ) -> Bool {
     changeTimer { $0.reschedule(timer, at: moment, interval: interval) }
   }
 
@@ -90,6 +97,8 @@ final class LoopItems: Sendable {
   func add(_ source: InputSource, modes: UInt64) throws(ThreadingError) -> ThreadRunLoop {
     try state.withLock { (state) throws(ThreadingError) in
       guard let loop = state.loop else { throw .loopEnded("ThreadRunLoop.add") }
+      // Before the poller refuses the descriptor that this source watches already.
+      try source.owner.checkFree()
       try state.sources.add(source, modes: modes) { () throws(ThreadingError) in
         try source.owner.claim(for: self)
       }
@@ -160,11 +169,17 @@ final class LoopItems: Sendable {
   ///
   /// - Returns: whether any was called.
   func fireDueTimers(in modes: UInt64, of loop: ThreadRunLoop) -> Bool {
-    guard
-      let look = state.withLock({ state in
-        state.timers.earliest(in: modes) == nil ? nil : state.timers.look(at: .now)
-      })
-    else { return false }
+    var fired = false
+    for clock in TimerClock.allCases {
+      let look = state.withLock { state in state.timers.look(at: clock, in: modes) }
+      if let look { fired = fireDueTimers(look, in: modes, of: loop) || fired }
+    }
+    return fired
+  }
+
+  private func fireDueTimers(
+    _ look: TimerTable.Look, in modes: UInt64, of loop: ThreadRunLoop
+  ) -> Bool {
     var previous: ThreadTimer.Firing?
     while true {
       let (due, done) = state.withLock { state in
@@ -196,6 +211,7 @@ struct LoopItemsState {
   var sources = SourceTable()
   var observers = ObserverTable()
   var idle = IdleQueue()
+  var alarms = PerClock(AlarmSource?.none)
 
   /// Whether there is anything to wait for in the given modes.
   func hasItems(in modes: UInt64) -> Bool {
@@ -217,6 +233,7 @@ struct LoopItemsState {
 
   mutating func close() -> Released {
     loop = nil
+    alarms = PerClock(nil)
     return Released(
       timers: timers.close(), sources: sources.close(), others: observers.close() + idle.close())
   }

@@ -15,7 +15,7 @@ extension ThreadRunLoop {
   /// - Note: Safe to call from any thread. What was written before happens before the block runs.
   @discardableResult
   public func perform(
-    in modes: ModeSet = .common, _ block: @escaping @Sendable () -> Void
+    in modes: ModeSet = .common, _ block: consuming @escaping @Sendable () -> Void
   ) -> Bool {
     post(modes, .block(block))
   }
@@ -38,22 +38,24 @@ extension ThreadRunLoop {
     in modes: ModeSet = .common, _ block: @escaping @Sendable () throws -> Result
   ) throws -> Result {
     if isCurrent { return try block() }
-    let answer = OneShot<Swift.Result<Result, any Error>>()
-    let posted = post(modes, .awaited({ answer.give(Swift.Result(catching: block)) }, answer))
-    guard posted, case .value(let result) = answer.wait() else {
+    let call = AwaitedCall(block)
+    guard post(modes, .awaited(call)), case .value(let result) = call.answer.wait() else {
       throw ThreadingError.loopEnded("ThreadRunLoop.performAndWait")
     }
     return try result.get()
   }
 
-  func post(_ modes: ModeSet, _ work: PostedWork) -> Bool {
+  func post(_ modes: ModeSet, _ work: consuming PostedWork) -> Bool {
     require(
       !modes.isEmpty, "ThreadRunLoop.perform: the set of modes is empty; the block would never run")
-    let block = UnsafeMutablePointer<PostedBlock>.allocate(capacity: 1)
-    unsafe block.initialize(to: PostedBlock(next: nil, modes: modes.bits, work: work))
+    let place = unsafe PostSheet.take()
+    let block = unsafe place.address.bindMemory(to: PostedBlock.self, capacity: 1)
+    unsafe block.initialize(
+      to: PostedBlock(next: nil, modes: modes.bits, work: work, number: place.number))
     guard unsafe inbox.push(block) else {
+      let number = unsafe place.number
       unsafe block.deinitialize(count: 1)
-      unsafe block.deallocate()
+      unsafe PostedBlock.giveBack(block, number: number)
       return false
     }
     wake(wakeWord.wakeSleeper())

@@ -10,7 +10,9 @@ extension ThreadRunLoop {
   /// until an ``ExitFlag``.
   ///
   /// Runs may be nested: a block, timer or source that runs its loop holds up the outer run, which
-  /// goes on when the inner one has ended.
+  /// goes on when the inner one has ended. A handler that is being called is nothing to wait for: a
+  /// timer that fires once and a process that has ended have left the loop when their closures are
+  /// called, so a run inside them may be finished at once.
   ///
   /// - Returns: ``ExitReason/stopped``, ``ExitReason/cancelled`` or ``ExitReason/finished``.
   /// - Precondition: The calling thread is the loop's. On another one the program stops.
@@ -88,7 +90,7 @@ extension ThreadRunLoop {
   /// - Note: Safe to call from any thread.
   public func nextDeadline(in mode: Mode = .default) -> MonotonicInstant? {
     let modes = activeModes(mode)
-    return items.withLock { $0.timers.earliest(in: modes) }
+    return items.withLock { $0.timers.earliestOfAll(in: modes) }
   }
 
   // MARK: -
@@ -121,6 +123,7 @@ extension ThreadRunLoop {
   /// - Returns: why the run ends, or nil if it goes on.
   private func pass(_ frame: Frame) -> ExitReason? {
     wakeWord.beginPass()
+    count(passCount)
     if mainQueueService != .absent { serveMainQueue() }
     let modes = activeModes(frame.mode)
     if modes != servedModes {

@@ -48,6 +48,7 @@ extension ThreadRunLoop {
     while ran < Self.blockLimit, let block = unsafe pending.popFirst() {
       if unsafe runOrDefer(block, modes) { ran += 1 }
     }
+    usedPlaces.giveBack()
     return ran > 0
   }
 
@@ -55,6 +56,7 @@ extension ThreadRunLoop {
   func runAllPosted(in modes: UInt64) {
     takePosted()
     while let block = unsafe pending.popFirst() { _ = unsafe runOrDefer(block, modes) }
+    usedPlaces.giveBack()
   }
 
   func takePosted() {
@@ -68,7 +70,7 @@ extension ThreadRunLoop {
       return false
     }
     let contents = unsafe block.move()
-    unsafe block.deallocate()
+    unsafe usedPlaces.add(block, number: contents.number)
     let outer = calls.begin(.block)
     unsafe contents.work.run()
     calls.end(outer)

@@ -38,8 +38,10 @@ extension ThreadRunLoop {
 
   private func waitPlan(_ modes: UInt64) -> WaitPlan {
     items.withLock { state in
-      WaitPlan(
-        timer: state.timers.earliest(in: modes), hasItems: state.hasItems(in: modes),
+      if state.hasAlarms { state.setAlarms(for: modes) }
+      let timer = state.timers.earliest(in: modes, on: .monotonic)
+      return WaitPlan(
+        timer: timer.map { MonotonicInstant(nanoseconds: $0) }, hasItems: state.hasItems(in: modes),
         hasReadySources: state.sources.hasReadySources,
         hasIdleBlocks: state.idle.hasBlocks(in: modes),
         poller: state.sources.registeredCount > 0 ? state.sources.poller : nil)
@@ -75,10 +77,14 @@ extension ThreadRunLoop {
       deadline = min(deadline, .now.advanced(by: Self.mainQueuePollInterval))
     }
     guard deadline == .distantFuture || deadline > .now else { return false }
+    if let limit = lookOutLimit, lookOut(plan.poller, until: limit, deadline) { return false }
     guard let poller = plan.poller else {
       guard wakeWord.beginSleep(inPoll: false) else { return false }
       // From here on a poster sees the sleeper; one that came before is seen here.
-      if inbox.isEmpty { wakeWord.sleep(until: deadline) }
+      if inbox.isEmpty {
+        count(sleepCount)
+        wakeWord.sleep(until: deadline)
+      }
       wakeWord.beginPass()
       return true
     }
@@ -86,9 +92,30 @@ extension ThreadRunLoop {
     if sleepingPlace == nil { sleepingPlace = poller }
     guard wakeWord.beginSleep(inPoll: true) else { return false }
     let mustLookOnly = !inbox.isEmpty
+    if !mustLookOnly { count(sleepCount) }
     look(poller, until: mustLookOnly ? MonotonicInstant(nanoseconds: 0) : min(deadline, limit))
     wakeWord.beginPass()
     return true
+  }
+
+  /// Looks out for something to do, without sleeping.
+  ///
+  /// - Returns: whether there is something, or the deadline has come.
+  private func lookOut(
+    _ poller: Poller?, until limit: MonotonicInstant, _ deadline: MonotonicInstant
+  ) -> Bool {
+    let end = min(limit, deadline)
+    repeat {
+      for _ in 0..<32 {
+        if !inbox.isEmpty || wakeWord.isNotified { return true }
+        Processors.relax()
+      }
+      if let poller {
+        look(poller, until: MonotonicInstant(nanoseconds: 0))
+        if readyPosition < ready.count { return true }
+      }
+    } while .now < end
+    return deadline <= limit
   }
 
   private func look(_ poller: Poller, until deadline: MonotonicInstant) {

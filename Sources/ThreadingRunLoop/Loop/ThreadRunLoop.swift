@@ -33,8 +33,11 @@ internal import ThreadingThreads
 /// | 11 | end, if there is reason to: in this order, ``ExitReason/stopped``, ``ExitReason/flagSet``, ``ExitReason/cancelled``, ``ExitReason/handledSource``, ``ExitReason/finished``, ``ExitReason/timedOut`` | |
 /// | 12 | once, as the run ends | ``RunLoopObserver/Activity/exit`` |
 ///
-/// What a step's own calls add is left for the next pass, and a step runs at most 256 blocks, so a
-/// block that posts itself again, or a timer with an interval of zero, does not hold up the others.
+/// What a step's own calls add is left for the next pass, and a step runs at most 256 blocks, so
+/// nothing starves: a descriptor that is always ready, a block that posts itself again, a timer with an
+/// interval of zero or a flood of messages come once in a pass, or 256 at a time, like everything else.
+/// What becomes ready is served in the same pass or the next one; a block, in the pass in which those
+/// that were posted before it have been run, 512 a pass.
 ///
 /// Running the main thread's loop also serves the main queue of Dispatch, and with it the main
 /// actor, in the modes of the common set. The queue does not keep a run going: like any other loop,
@@ -51,8 +54,13 @@ public final class ThreadRunLoop: @unchecked Sendable {
   /// The kernel's id of the loop's thread.
   public let threadID: UInt32
 
+  // What posters write has cache lines of its own, so that they do not slow down the loop's thread
+  // at what it alone uses, nor the other way round.
+  private let gapBefore = CacheLineGap()
   let wakeWord = WakeWord()
   let inbox = Inbox()
+  private let gapAfter = CacheLineGap()
+
   let items = LoopItems()
   let stopRequested = Atomic<Bool>(false)
   /// The modes of the common set, as bits.
@@ -65,12 +73,19 @@ public final class ThreadRunLoop: @unchecked Sendable {
   /// Whether the loop's thread has let go of it. Another thread may have its kernel id then.
   private let isGone = Atomic<Bool>(false)
   private let wakeCount = Atomic<Int>(0)
+  // Written by the loop's thread alone.
+  let passCount = Atomic<Int>(0)
+  let sleepCount = Atomic<Int>(0)
+  /// How long the loop looks out before it sleeps, in nanoseconds.
+  private let spinNanoseconds = Atomic<Int64>(0)
 
   // SAFETY of @unchecked: the variables below are touched by the loop's thread alone; each method
   // that touches them either checks that or, as close(), is only called there.
 
   /// Blocks taken from the inbox, in order.
   var pending = PostedBlockQueue()
+  /// Places of blocks that were run.
+  var usedPlaces = UsedPlaces()
   /// Blocks for other modes than those that ran since they came.
   var deferred = PostedBlockQueue()
   /// The modes of the last pass, as bits. In others, deferred blocks and parked sources have to be
@@ -162,7 +177,54 @@ public final class ThreadRunLoop: @unchecked Sendable {
   /// Makes a sleeping loop go through one pass, for what it cannot notice by itself.
   public func wakeUp() { notify() }
 
+  /// How long the loop looks out for something to do before it goes to sleep; zero, which it is
+  /// unless set, is not at all.
+  ///
+  /// A loop that looks out uses its processor all that time, and is told of a post without a system
+  /// call on either side: a message there and back takes less than a microsecond or two instead of
+  /// several. For loops that have a processor to themselves; where threads share processors, a loop
+  /// that looks out holds up those that would give it something to do. Descriptors are looked at
+  /// meanwhile, too.
+  ///
+  /// - Precondition: It is not negative. If it is, the program stops.
+  /// - Note: Safe to use from any thread; holds from the loop's next sleep on.
+  public var spinLimit: Duration {
+    // relaxed, here and below: a number that goes with nothing else.
+    get { .nanoseconds(spinNanoseconds.load(ordering: .relaxed)) }
+    set {
+      require(
+        newValue >= .zero, "ThreadRunLoop.spinLimit: \(newValue) is negative; zero is the least")
+      spinNanoseconds.store(newValue.saturatedNanoseconds, ordering: .relaxed)
+    }
+  }
+
+  /// How much a loop has done since it was made.
+  public struct Counters: Hashable, Sendable {
+    /// Passes that were begun.
+    public let passes: Int
+    /// Times that the loop went to sleep in the kernel.
+    public let sleeps: Int
+    /// Times that another thread woke the loop, by a system call each. Under load that is far less
+    /// than what is posted: a loop that is awake is not woken.
+    public let wakes: Int
+  }
+
+  /// What the loop has done so far. Each number for itself is right; they are not of one moment.
+  ///
+  /// - Note: Safe to use from any thread.
+  public var counters: Counters {
+    // relaxed: counts.
+    Counters(
+      passes: passCount.load(ordering: .relaxed), sleeps: sleepCount.load(ordering: .relaxed),
+      wakes: wakeCount.load(ordering: .relaxed))
+  }
+
   // MARK: -
+
+  /// Adds one to a count that only the loop's thread writes.
+  func count(_ counter: borrowing Atomic<Int>) {
+    counter.store(counter.load(ordering: .relaxed) + 1, ordering: .relaxed)
+  }
 
   /// Whether the loop sleeps, or is about to. For tests.
   package var isAsleep: Bool { wakeWord.isAsleep }
@@ -170,8 +232,11 @@ public final class ThreadRunLoop: @unchecked Sendable {
   /// Whether no posted block waits in the inbox. For tests.
   package var isInboxEmpty: Bool { inbox.isEmpty }
 
-  /// How many times a sleeping loop was woken, by a system call each.
-  package var wakeCalls: Int { wakeCount.load(ordering: .relaxed) }
+  /// When to stop looking out for something to do, if it is begun now; nil for not to begin.
+  var lookOutLimit: MonotonicInstant? {
+    let nanoseconds = spinNanoseconds.load(ordering: .relaxed)
+    return nanoseconds == 0 ? nil : .now.advanced(by: .nanoseconds(nanoseconds))
+  }
 
   /// Makes the loop look around before it sleeps again, and wakes it if it does.
   func notify() { wake(wakeWord.notify()) }
@@ -211,8 +276,8 @@ public final class ThreadRunLoop: @unchecked Sendable {
     _ = runJobs()
     while let block = unsafe deferred.popFirst() {
       let contents = unsafe block.move()
-      unsafe block.deallocate()
-      if case .awaited(_, let ticket) = unsafe contents.work { ticket.abandoned() }
+      unsafe PostedBlock.giveBack(block, number: contents.number)
+      if case .awaited(let work) = unsafe contents.work { work.abandon() }
     }
     items.close()
     // relaxed: only this thread, or one that has got its kernel id later, asks.
@@ -229,8 +294,9 @@ public final class ThreadRunLoop: @unchecked Sendable {
         unsafe deferred.append(block)
         continue
       }
+      let number = unsafe block.pointee.number
       unsafe block.deinitialize(count: 1)
-      unsafe block.deallocate()
+      unsafe PostedBlock.giveBack(block, number: number)
       executor.run(job)
       ran = true
     }

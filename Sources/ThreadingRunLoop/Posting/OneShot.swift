@@ -67,7 +67,3 @@ final class OneShot<Value: Sendable>: Sendable {
     Futex.wake(state, count: 1)
   }
 }
-
-extension OneShot: PostedBlockTicket {
-  func abandoned() { giveUp() }
-}

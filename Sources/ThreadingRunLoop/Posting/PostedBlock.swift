@@ -1,33 +1,45 @@
-/// A block that was posted to a loop: one allocation, made by the poster and freed by the loop.
+internal import ThreadingPlatform
+
+/// A block that was posted to a loop, in a place of the poster's sheet.
 @unsafe
 struct PostedBlock {
   /// The block posted before this one while in the inbox, after it once in a queue.
   var next: UnsafeMutablePointer<PostedBlock>?
   let modes: UInt64
   let work: PostedWork
+  /// The number of the place that the block is in.
+  let number: UInt32
+
+  /// Gives the place of a block back whose contents are gone.
+  static func giveBack(_ block: UnsafeMutablePointer<PostedBlock>, number: UInt32) {
+    unsafe PostSheet.giveBack(1, of: PostSheet.sheet(of: block, number: number))
+  }
 }
 
 /// What was posted.
 enum PostedWork {
   case block(@Sendable () -> Void)
   /// Somebody waits for it, and is told if it will not run.
-  case awaited(@Sendable () -> Void, any PostedBlockTicket)
+  case awaited(any AwaitedWork)
   case job(UnownedJob, RunLoopExecutor)
 
   /// Does it and releases it.
   @inline(__always)
   consuming func run() {
     switch self {
-    case .block(let body), .awaited(let body, _): body()
+    case .block(let body): body()
+    case .awaited(let work): work.run()
     case .job(let job, let executor): executor.run(job)
     }
   }
 }
 
-/// What follows the fate of a posted block.
-protocol PostedBlockTicket: AnyObject, Sendable {
-  /// The loop's thread has ended: the block will not run.
-  func abandoned()
+/// Posted work that somebody waits for. One of the two is called, once.
+protocol AwaitedWork: AnyObject, Sendable {
+  func run()
+
+  /// The loop's thread has ended: the work will not be done.
+  func abandon()
 }
 
 /// Blocks in the order in which they were posted. Used by the loop's thread alone.

@@ -87,6 +87,12 @@ struct WakeWord: ~Copyable, Sendable {
     }
   }
 
+  /// Whether the loop was notified since ``beginPass()``. Only for the loop's thread.
+  var isNotified: Bool {
+    // relaxed: what goes with it is acquired in beginPass().
+    word.load(ordering: .relaxed) == State.notified.rawValue
+  }
+
   /// Whether the loop sleeps, or is about to. For tests.
   var isAsleep: Bool {
     let state = word.load(ordering: .relaxed)

@@ -15,6 +15,10 @@ public import ThreadingPlatform
 /// however long its closure takes, so it does not drift; moments that have passed meanwhile are
 /// skipped, and the next call is told how many, unless another ``MissedPolicy`` is chosen.
 ///
+/// A timer goes by the monotonic clock unless it is made with another ``TimerClock``. A loop needs a
+/// descriptor for each of the other clocks that its timers go by, to be woken when the machine goes
+/// on after a suspension, or when the time of day is set.
+///
 /// A timer belongs to the one loop that it was added to. The loop holds it until it is done:
 /// fired (one-shot), cancelled, or the loop's thread has ended. Its closure is released then, even
 /// if the timer itself is still held. A timer that was never added and is let go is simply gone.
@@ -25,8 +29,11 @@ public final class ThreadTimer: @unchecked Sendable {
   public struct Firing: Sendable {
     /// The timer that fired.
     public let timer: ThreadTimer
-    /// The moment for which the call was scheduled, on the timer's grid.
+    /// The moment for which the call was scheduled, on the timer's grid. For a timer of another clock
+    /// than the monotonic one: as far from now as that clock has it.
     public let scheduled: MonotonicInstant
+    /// The same moment on the timer's own clock.
+    public let moment: TimerMoment
     /// How many moments of the grid after ``scheduled`` have passed already, and are skipped.
     public let missed: Int
   }
@@ -48,10 +55,12 @@ public final class ThreadTimer: @unchecked Sendable {
   /// The time between two firings; nil for a timer that fires once.
   public var interval: Duration? {
     // On no loop it cannot have been changed.
-    let nanoseconds =
-      owner.items?.withLock { _ in intervalNanoseconds } ?? initialIntervalNanoseconds
+    let nanoseconds = owner.items?.withLock { _ in intervalNanoseconds } ?? intervalBefore
     return nanoseconds < 0 ? nil : .nanoseconds(nanoseconds)
   }
+
+  /// The clock that the timer goes by.
+  public let clock: TimerClock
 
   /// What is done about missed moments.
   public let missedPolicy: MissedPolicy
@@ -69,6 +78,20 @@ public final class ThreadTimer: @unchecked Sendable {
   public convenience init(
     at moment: MonotonicInstant, tolerance: Duration = .zero, _ body: @escaping Body
   ) throws(ThreadingError) {
+    try self.init(first: TimerMoment(moment), interval: nil, tolerance: tolerance, body: body)
+  }
+
+  /// A timer that fires once, at a moment of any clock. A moment in the past is as good as the
+  /// present.
+  ///
+  /// - Parameters:
+  ///   - moment: When it fires.
+  ///   - tolerance: How much later it may fire, from zero up.
+  ///   - body: Called on the thread of the loop that the timer is added to.
+  /// - Throws: EINVAL for a negative tolerance.
+  public convenience init(
+    at moment: TimerMoment, tolerance: Duration = .zero, _ body: @escaping Body
+  ) throws(ThreadingError) {
     try self.init(first: moment, interval: nil, tolerance: tolerance, body: body)
   }
 
@@ -77,14 +100,16 @@ public final class ThreadTimer: @unchecked Sendable {
   /// - Parameters:
   ///   - delay: From now; zero or less fires in the loop's next pass. A delay that is too long for
   ///     the clock (some 292 years) never ends.
+  ///   - clock: The clock that measures the delay.
   ///   - tolerance: How much later it may fire, from zero up.
   ///   - body: Called on the thread of the loop that the timer is added to.
   /// - Throws: EINVAL for a negative tolerance.
   public convenience init(
-    after delay: Duration, tolerance: Duration = .zero, _ body: @escaping Body
+    after delay: Duration, on clock: TimerClock = .monotonic, tolerance: Duration = .zero,
+    _ body: @escaping Body
   ) throws(ThreadingError) {
     try self.init(
-      first: .now.advanced(by: delay), interval: nil, tolerance: tolerance, body: body)
+      first: .now(on: clock).advanced(by: delay), interval: nil, tolerance: tolerance, body: body)
   }
 
   /// A timer that fires again and again.
@@ -102,12 +127,30 @@ public final class ThreadTimer: @unchecked Sendable {
     tolerance: Duration = .zero, missed: MissedPolicy = .skip, _ body: @escaping Body
   ) throws(ThreadingError) {
     try self.init(
-      first: first ?? .now.advanced(by: interval), interval: interval, tolerance: tolerance,
-      missed: missed, body: body)
+      first: TimerMoment(first ?? .now.advanced(by: interval)), interval: interval,
+      tolerance: tolerance, missed: missed, body: body)
+  }
+
+  /// A timer that fires again and again, by any clock.
+  ///
+  /// - Parameters:
+  ///   - interval: The time between two firings, as above.
+  ///   - first: The first firing, on the clock that the timer goes by.
+  ///   - tolerance: How much later each firing may come, from zero up. It does not add up.
+  ///   - missed: What is done about moments that passed while the loop was busy, the machine
+  ///     was suspended, or the time of day was set forward.
+  ///   - body: Called on the thread of the loop that the timer is added to.
+  /// - Throws: EINVAL for a negative interval or tolerance.
+  public convenience init(
+    every interval: Duration, startingAt first: TimerMoment,
+    tolerance: Duration = .zero, missed: MissedPolicy = .skip, _ body: @escaping Body
+  ) throws(ThreadingError) {
+    try self.init(
+      first: first, interval: interval, tolerance: tolerance, missed: missed, body: body)
   }
 
   private init(
-    first: MonotonicInstant, interval: Duration?, tolerance: Duration,
+    first: TimerMoment, interval: Duration?, tolerance: Duration,
     missed: MissedPolicy = .skip, body: @escaping Body
   ) throws(ThreadingError) {
     if let interval { try Self.check(interval) }
@@ -117,11 +160,12 @@ public final class ThreadTimer: @unchecked Sendable {
         "a tolerance of \(tolerance) is negative; it must be zero or more")
     }
     self.tolerance = tolerance
+    clock = first.clock
     missedPolicy = missed
-    initialIntervalNanoseconds = interval?.saturatedNanoseconds ?? -1
-    intervalNanoseconds = initialIntervalNanoseconds
-    toleranceNanoseconds = tolerance.saturatedNanoseconds
-    self.scheduled = first
+    intervalBefore = interval?.saturatedNanoseconds ?? -1
+    intervalNanoseconds = intervalBefore
+    toleranceNanoseconds = tolerance == .zero ? 0 : tolerance.saturatedNanoseconds
+    scheduled = first.nanoseconds
     self.body = body
   }
 
@@ -178,18 +222,41 @@ public final class ThreadTimer: @unchecked Sendable {
   /// Sets the next firing to another moment; a repeating timer goes on from there. In the closure
   /// it makes a timer that fires once fire again.
   ///
+  /// For a timer of another clock than the monotonic one, the moment is taken as that far from now.
+  ///
   /// - Returns: Whether the timer is on a loop and was not done: if not, nothing has changed.
   /// - Complexity: O(log n) in the timers of the loop.
   @discardableResult
   public func reschedule(at moment: MonotonicInstant) -> Bool {
-    owner.items?.reschedule(self, at: moment, interval: nil) ?? false
+    let new: NewMoment =
+      if clock == .monotonic {
+        .onItsClock(moment.nanoseconds)
+      } else {
+        .fromNow(MonotonicInstant.now.duration(to: moment))
+      }
+    return owner.items?.reschedule(self, at: new, interval: nil) ?? false
+  }
+
+  /// Sets the next firing to another moment of the timer's own clock.
+  ///
+  /// - Returns: Whether the timer is on a loop and was not done: if not, nothing has changed.
+  /// - Precondition: The moment is of the timer's clock. If it is not, the program stops.
+  /// - Complexity: O(log n) in the timers of the loop.
+  @discardableResult
+  public func reschedule(at moment: TimerMoment) -> Bool {
+    require(
+      moment.clock == clock,
+      "ThreadTimer.reschedule: a moment of the \(moment.clock) clock for a timer that goes by the "
+        + "\(clock) clock")
+    let new = NewMoment.onItsClock(moment.nanoseconds)
+    return owner.items?.reschedule(self, at: new, interval: nil) ?? false
   }
 
   /// Gives the timer another interval, and makes it a repeating one if it was not.
   ///
   /// - Parameters:
   ///   - interval: The time between two firings, from zero up.
-  ///   - first: The next firing; one interval from now if nil.
+  ///   - first: The next firing, as in ``reschedule(at:)``; one interval from now if nil.
   /// - Returns: Whether the timer is on a loop and was not done: if not, nothing has changed.
   /// - Throws: EINVAL for a negative interval.
   /// - Complexity: O(log n) in the timers of the loop.
@@ -198,9 +265,14 @@ public final class ThreadTimer: @unchecked Sendable {
     every interval: Duration, startingAt first: MonotonicInstant? = nil
   ) throws(ThreadingError) -> Bool {
     try Self.check(interval)
-    return owner.items?.reschedule(
-      self, at: first ?? .now.advanced(by: interval), interval: interval.saturatedNanoseconds)
-      ?? false
+    let distance = first.map { MonotonicInstant.now.duration(to: $0) } ?? interval
+    let new: NewMoment =
+      if let first, clock == .monotonic {
+        .onItsClock(first.nanoseconds)
+      } else {
+        .fromNow(distance)
+      }
+    return owner.items?.reschedule(self, at: new, interval: interval.saturatedNanoseconds) ?? false
   }
 
   /// Keeps the timer from firing until ``resume()``. It still is something to wait for.
@@ -219,6 +291,12 @@ public final class ThreadTimer: @unchecked Sendable {
 
   // MARK: - For the loop
 
+  /// When a timer is to fire instead.
+  enum NewMoment {
+    case onItsClock(Int64)
+    case fromNow(Duration)
+  }
+
   /// Where the timer stands.
   enum Phase {
     case scheduled
@@ -228,7 +306,8 @@ public final class ThreadTimer: @unchecked Sendable {
 
   let owner = ItemOwner()
   let toleranceNanoseconds: Int64
-  private let initialIntervalNanoseconds: Int64
+  /// The interval while the timer is on no loop.
+  private let intervalBefore: Int64
   /// Counts the calls of the closure that are over, for those who wait for that.
   let endedFirings = Atomic<UInt32>(0)
 
@@ -237,11 +316,11 @@ public final class ThreadTimer: @unchecked Sendable {
   // moves `owner` on: a claim hands them to the lock, a cancel drops the body.
   var phase = Phase.scheduled
   var body: Body?
-  /// The next moment of the grid.
-  var scheduled: MonotonicInstant
-  /// The heap by its number in the items, and the place there; -1 when in none.
+  /// The next moment of the grid, in nanoseconds of the timer's clock.
+  var scheduled: Int64
+  /// The heap by its number in the items, and the slot there; -1 when in none.
   var heapNumber = 0
-  var heapIndex = -1
+  var heapSlot = -1
 
   /// The interval; negative for a timer that fires once.
   var intervalNanoseconds: Int64

@@ -4,49 +4,56 @@ internal import ThreadingPlatform
 /// scheduled. A heap in which each entry has four children: O(log n) to insert and to remove.
 ///
 /// Guarded by the lock of the loop's items. Holds its timers strongly.
+@safe
 struct TimerHeap {
-  @safe
+  /// What is moved about in the heap. The timer itself is not touched for that: of many timers, most
+  /// are not in the processor's cache.
   private struct Entry {
-    // SAFETY of @safe: the reference is one that the heap holds.
     let moment: Int64
     let sequence: UInt64
-    let timer: Unmanaged<ThreadTimer>
+    let slot: Int32
 
+    @inline(__always)
     func isBefore(_ other: Entry) -> Bool {
       moment < other.moment || (moment == other.moment && sequence < other.sequence)
     }
   }
 
   private var entries: [Entry] = []
+  /// For each slot the place of its entry in the heap, or the next free slot, or -1 for none.
+  private var places: [Int32] = []
+  // SAFETY of @safe: the reference of a slot that is in use is one that the heap holds.
+  private var timers: [Unmanaged<ThreadTimer>?] = unsafe []
+  private var firstFree: Int32 = -1
 
   var isEmpty: Bool { entries.isEmpty }
   var count: Int { entries.count }
 
   /// The moment and the sequence number of the timer to fire first.
-  var first: (moment: MonotonicInstant, sequence: UInt64)? {
+  var first: (moment: Int64, sequence: UInt64)? {
     guard let entry = entries.first else { return nil }
-    return (MonotonicInstant(nanoseconds: entry.moment), entry.sequence)
+    return (entry.moment, entry.sequence)
   }
 
   /// Adds a timer that is in no heap.
   ///
   /// - Returns: whether it is now the first.
-  mutating func insert(
-    _ timer: ThreadTimer, at moment: MonotonicInstant, sequence: UInt64
-  ) -> Bool {
-    let entry = unsafe Entry(
-      moment: moment.nanoseconds, sequence: sequence, timer: .passRetained(timer))
+  mutating func insert(_ timer: ThreadTimer, at moment: Int64, sequence: UInt64) -> Bool {
+    let slot = takeSlot()
+    unsafe timers[Int(slot)] = .passRetained(timer)
+    timer.heapSlot = Int(slot)
+    let entry = Entry(moment: moment, sequence: sequence, slot: slot)
     entries.append(entry)
     return siftUp(entries.count - 1, entry) == 0
   }
 
   /// Takes the first timer out.
-  mutating func popFirst() -> ThreadTimer { remove(at: 0) }
+  mutating func popFirst() -> ThreadTimer { remove(slot: Int(entries[0].slot)) }
 
-  /// Takes a timer out, given its `heapIndex`.
+  /// Takes a timer out, given its `heapSlot`.
   @discardableResult
-  mutating func remove(at index: Int) -> ThreadTimer {
-    let removed = entries[index]
+  mutating func remove(slot: Int) -> ThreadTimer {
+    let index = Int(places[slot])
     let last = entries.removeLast()
     if index < entries.count {
       if index > 0 && last.isBefore(entries[(index - 1) / 4]) {
@@ -55,9 +62,23 @@ struct TimerHeap {
         siftDown(index, last)
       }
     }
-    let timer = unsafe removed.timer.takeRetainedValue()
-    timer.heapIndex = -1
+    places[slot] = firstFree
+    firstFree = Int32(slot)
+    let timer = unsafe timers[slot]!.takeRetainedValue()
+    unsafe timers[slot] = nil
+    timer.heapSlot = -1
     return timer
+  }
+
+  private mutating func takeSlot() -> Int32 {
+    let slot = firstFree
+    if slot >= 0 {
+      firstFree = places[Int(slot)]
+      return slot
+    }
+    places.append(0)
+    unsafe timers.append(nil)
+    return Int32(places.count - 1)
   }
 
   /// Moves the hole at `index` up to where `entry` belongs and puts it there.
@@ -66,10 +87,10 @@ struct TimerHeap {
     while index > 0 {
       let parent = (index - 1) / 4
       guard entry.isBefore(entries[parent]) else { break }
-      place(entries[parent], index)
+      put(entries[parent], index)
       index = parent
     }
-    place(entry, index)
+    put(entry, index)
     return index
   }
 
@@ -86,15 +107,15 @@ struct TimerHeap {
         least = child
       }
       guard entries[least].isBefore(entry) else { break }
-      place(entries[least], index)
+      put(entries[least], index)
       index = least
     }
-    place(entry, index)
+    put(entry, index)
   }
 
-  private mutating func place(_ entry: Entry, _ index: Int) {
+  @inline(__always)
+  private mutating func put(_ entry: Entry, _ index: Int) {
     entries[index] = entry
-    // SAFETY: the heap holds the timer.
-    unsafe entry.timer._withUnsafeGuaranteedRef { $0.heapIndex = index }
+    places[Int(entry.slot)] = Int32(index)
   }
 }

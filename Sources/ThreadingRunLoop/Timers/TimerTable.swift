@@ -2,11 +2,12 @@ internal import ThreadingPlatform
 
 /// The timers of one loop. Guarded by the lock of its items, as are the variables of the timers.
 struct TimerTable {
-  /// A heap for each set of modes that timers were added for: few, and mostly one.
+  /// A heap for each set of modes and clock that timers were added for: few, and mostly one.
   private var heaps: [Heap] = []
 
   private struct Heap {
     let modes: UInt64
+    let clock: TimerClock
     var timers = TimerHeap()
     /// Those that are paused; none of them is in the heap.
     var paused: [ObjectIdentifier: ThreadTimer] = [:]
@@ -14,15 +15,18 @@ struct TimerTable {
 
   /// The number of the next timer to be scheduled.
   private var nextSequence: UInt64 = 0
-  /// When timers were last looked at. What is scheduled for a moment before that comes after what
-  /// was due then, so timers that are added ever anew cannot hold up the others.
-  private var lastLook = MonotonicInstant(nanoseconds: .min)
+  /// When the timers of each clock were last looked at. What is scheduled for a moment before that
+  /// comes after what was due then, so timers that are added ever anew cannot hold up the others.
+  private var lastLooks = PerClock(Int64.min)
+
+  /// Where the clocks are read.
+  var clocks: any TimerClocks = SystemClocks()
 
   /// Adds a timer that was claimed.
   ///
   /// - Returns: whether it is the first of its modes.
   mutating func add(_ timer: ThreadTimer, modes: UInt64) -> Bool {
-    timer.heapNumber = heapNumber(modes)
+    timer.heapNumber = heapNumber(modes, timer.clock)
     return schedule(timer)
   }
 
@@ -31,7 +35,7 @@ struct TimerTable {
   /// - Returns: whether it would have fired, and its closure for release.
   mutating func cancel(_ timer: ThreadTimer) -> (wasToFire: Bool, body: ThreadTimer.Body?) {
     let wasToFire = timer.phase == .scheduled || (timer.phase == .firing && timer.willFireAgain)
-    if timer.heapIndex >= 0 { heaps[timer.heapNumber].timers.remove(at: timer.heapIndex) }
+    if timer.heapSlot >= 0 { heaps[timer.heapNumber].timers.remove(slot: timer.heapSlot) }
     if timer.isPaused { setPaused(timer, false) }
     return (wasToFire, finish(timer))
   }
@@ -40,16 +44,21 @@ struct TimerTable {
   ///
   /// - Returns: nil if it is done; else whether it is now the first of its modes.
   mutating func reschedule(
-    _ timer: ThreadTimer, at moment: MonotonicInstant, interval: Int64?
+    _ timer: ThreadTimer, at moment: ThreadTimer.NewMoment, interval: Int64?
   ) -> Bool? {
     guard timer.phase != .finished else { return nil }
     if let interval { timer.intervalNanoseconds = interval }
-    timer.scheduled = moment
+    switch moment {
+    case .onItsClock(let nanoseconds): timer.scheduled = nanoseconds
+    case .fromNow(let duration):
+      let now = TimerMoment(nanoseconds: clocks.nanoseconds(of: timer.clock), on: timer.clock)
+      timer.scheduled = now.advanced(by: duration).nanoseconds
+    }
     if timer.phase == .firing {
       timer.isRescheduled = true
       return false
     }
-    if timer.heapIndex >= 0 { heaps[timer.heapNumber].timers.remove(at: timer.heapIndex) }
+    if timer.heapSlot >= 0 { heaps[timer.heapNumber].timers.remove(slot: timer.heapSlot) }
     return schedule(timer)
   }
 
@@ -60,7 +69,7 @@ struct TimerTable {
     guard timer.phase != .finished else { return false }
     if timer.isPaused { return true }
     setPaused(timer, true)
-    if timer.heapIndex >= 0 { heaps[timer.heapNumber].timers.remove(at: timer.heapIndex) }
+    if timer.heapSlot >= 0 { heaps[timer.heapNumber].timers.remove(slot: timer.heapSlot) }
     return true
   }
 
@@ -101,34 +110,68 @@ struct TimerTable {
     return bodies
   }
 
-  /// When the first timer of the given modes fires.
-  func earliest(in modes: UInt64) -> MonotonicInstant? {
-    firstHeap(in: modes)?.moment
+  /// Whether other timers are there for each of the modes of a timer that has gone, so that no run in
+  /// one of them has lost its last.
+  func hasOthers(than timer: ThreadTimer) -> Bool {
+    let modes = heaps[timer.heapNumber].modes
+    var covered: UInt64 = 0
+    for heap in heaps where !heap.timers.isEmpty || !heap.paused.isEmpty { covered |= heap.modes }
+    return covered & modes == modes
+  }
+
+  /// When the first timer of the given modes fires, in nanoseconds of the clock.
+  func earliest(in modes: UInt64, on clock: TimerClock) -> Int64? {
+    firstHeap(in: modes, on: clock)?.moment
+  }
+
+  /// When the first timer of the given modes fires, whatever its clock, as far as that can be told.
+  func earliestOfAll(in modes: UInt64) -> MonotonicInstant? {
+    TimerClock.allCases.compactMap { clock in
+      earliest(in: modes, on: clock).map { monotonic($0, on: clock) }
+    }.min()
+  }
+
+  /// A moment of a clock on the monotonic one, by what both show at present.
+  private func monotonic(_ nanoseconds: Int64, on clock: TimerClock) -> MonotonicInstant {
+    if clock == .monotonic || nanoseconds == .max {
+      return MonotonicInstant(nanoseconds: nanoseconds)
+    }
+    let distance = Int128(nanoseconds) - Int128(clocks.nanoseconds(of: clock))
+    let now = Int128(clocks.nanoseconds(of: .monotonic))
+    return MonotonicInstant(nanoseconds: Int64(clamping: now + distance))
   }
 
   // MARK: Firing
 
   /// A look at what is due: timers that are scheduled later than it do not belong to it.
   struct Look {
-    let now: MonotonicInstant
+    let clock: TimerClock
+    let now: Int64
     let limit: UInt64
   }
 
-  mutating func look(at now: MonotonicInstant) -> Look {
-    lastLook = max(lastLook, now)
-    return Look(now: now, limit: nextSequence)
+  /// Looks at a clock.
+  ///
+  /// - Returns: nil when no timer of the modes goes by it.
+  mutating func look(at clock: TimerClock, in modes: UInt64) -> Look? {
+    guard firstHeap(in: modes, on: clock) != nil else { return nil }
+    let now = clocks.nanoseconds(of: clock)
+    // The time of day may have been set back.
+    lastLooks[clock] = clock == .wall ? now : max(lastLooks[clock], now)
+    return Look(clock: clock, now: now, limit: nextSequence)
   }
 
   /// Takes the first timer that was due at the look, for its closure to be called.
   mutating func popDue(
     _ look: Look, in modes: UInt64
   ) -> (firing: ThreadTimer.Firing, body: ThreadTimer.Body?)? {
-    guard let first = firstHeap(in: modes), first.moment <= look.now, first.sequence < look.limit
+    guard let first = firstHeap(in: modes, on: look.clock), first.moment <= look.now,
+      first.sequence < look.limit
     else { return nil }
     let timer = heaps[first.number].timers.popFirst()
     timer.phase = .firing
     timer.isInCall = true
-    return (Self.firing(timer, at: look.now), timer.body)
+    return (firing(timer, at: look.now), timer.body)
   }
 
   /// The closure has been called: the timer is done, or scheduled anew.
@@ -149,26 +192,28 @@ struct TimerTable {
     return nil
   }
 
-  private static func firing(
-    _ timer: ThreadTimer, at now: MonotonicInstant
-  ) -> ThreadTimer.Firing {
+  private func firing(_ timer: ThreadTimer, at now: Int64) -> ThreadTimer.Firing {
     var missed = 0
     if timer.missedPolicy == .skip, timer.intervalNanoseconds > 0, timer.scheduled < now {
       // Up to twice what fits into 63 bits, if the grid begins before the clock's zero.
-      let late = UInt64(bitPattern: now.nanoseconds &- timer.scheduled.nanoseconds)
+      let late = UInt64(bitPattern: now &- timer.scheduled)
       missed = Int(clamping: late / UInt64(timer.intervalNanoseconds))
     }
-    return ThreadTimer.Firing(timer: timer, scheduled: timer.scheduled, missed: missed)
+    return ThreadTimer.Firing(
+      timer: timer, scheduled: monotonic(timer.scheduled, on: timer.clock),
+      moment: TimerMoment(nanoseconds: timer.scheduled, on: timer.clock), missed: missed)
   }
 
   /// The first moment of the grid after a firing and those that it skipped.
-  private func next(after firing: ThreadTimer.Firing) -> MonotonicInstant {
-    let interval = firing.timer.intervalNanoseconds
-    guard interval > 0 else { return lastLook }
-    if firing.timer.missedPolicy == .delay { return .now.advanced(by: .nanoseconds(interval)) }
-    let next =
-      Int128(firing.scheduled.nanoseconds) + (Int128(firing.missed) + 1) * Int128(interval)
-    return MonotonicInstant(nanoseconds: Int64(clamping: next))
+  private func next(after firing: ThreadTimer.Firing) -> Int64 {
+    let timer = firing.timer
+    let interval = timer.intervalNanoseconds
+    guard interval > 0 else { return lastLooks[timer.clock] }
+    if timer.missedPolicy == .delay {
+      return Int64(clamping: Int128(clocks.nanoseconds(of: timer.clock)) + Int128(interval))
+    }
+    let next = Int128(firing.moment.nanoseconds) + (Int128(firing.missed) + 1) * Int128(interval)
+    return Int64(clamping: next)
   }
 
   // MARK: -
@@ -179,12 +224,11 @@ struct TimerTable {
   private mutating func schedule(_ timer: ThreadTimer) -> Bool {
     timer.phase = .scheduled
     if timer.isPaused { return false }
-    let moment = Self.fireMoment(
-      timer.scheduled.nanoseconds, tolerance: timer.toleranceNanoseconds)
+    let moment = Self.fireMoment(timer.scheduled, tolerance: timer.toleranceNanoseconds)
     let sequence = nextSequence
     nextSequence += 1
     return heaps[timer.heapNumber].timers.insert(
-      timer, at: max(MonotonicInstant(nanoseconds: moment), lastLook), sequence: sequence)
+      timer, at: max(moment, lastLooks[timer.clock]), sequence: sequence)
   }
 
   /// The moment from `earliest` to `earliest + tolerance` that lies on the coarsest grid of powers
@@ -205,22 +249,55 @@ struct TimerTable {
     return body
   }
 
-  private mutating func heapNumber(_ modes: UInt64) -> Int {
-    if let known = heaps.firstIndex(where: { $0.modes == modes }) { return known }
-    heaps.append(Heap(modes: modes))
+  private mutating func heapNumber(_ modes: UInt64, _ clock: TimerClock) -> Int {
+    for index in heaps.indices where heaps[index].modes == modes && heaps[index].clock == clock {
+      return index
+    }
+    heaps.append(Heap(modes: modes, clock: clock))
     return heaps.count - 1
   }
 
-  /// The heap of the timer to fire first among those of the given modes.
+  /// The heap of the timer to fire first among those of the given modes and clock.
   private func firstHeap(
-    in modes: UInt64
-  ) -> (number: Int, moment: MonotonicInstant, sequence: UInt64)? {
-    var best: (number: Int, moment: MonotonicInstant, sequence: UInt64)?
-    for index in heaps.indices where heaps[index].modes & modes != 0 {
+    in modes: UInt64, on clock: TimerClock
+  ) -> (number: Int, moment: Int64, sequence: UInt64)? {
+    var best: (number: Int, moment: Int64, sequence: UInt64)?
+    for index in heaps.indices
+    where heaps[index].clock == clock && heaps[index].modes & modes != 0 {
       guard let first = heaps[index].timers.first else { continue }
       if let best, (best.moment, best.sequence) < (first.moment, first.sequence) { continue }
       best = (index, first.moment, first.sequence)
     }
     return best
+  }
+}
+
+/// A value for each clock.
+struct PerClock<Value: Sendable>: Sendable {
+  private var monotonic: Value
+  private var boot: Value
+  private var wall: Value
+
+  init(_ value: Value) {
+    monotonic = value
+    boot = value
+    wall = value
+  }
+
+  subscript(clock: TimerClock) -> Value {
+    get {
+      switch clock {
+      case .monotonic: monotonic
+      case .boot: boot
+      case .wall: wall
+      }
+    }
+    set {
+      switch clock {
+      case .monotonic: monotonic = newValue
+      case .boot: boot = newValue
+      case .wall: wall = newValue
+      }
+    }
   }
 }
