@@ -5,10 +5,8 @@ import ThreadingPlatform
 
 @testable import ThreadingRunLoop
 
-/// Runs `body` in a child process made by `fork`.
-///
-/// - Returns: what the child has made of it: its exit status, or the negative signal that ended it.
-private func inChild(_ body: () -> Bool) -> CInt {
+/// Starts `body` in a child process made by `fork`, which ends with it.
+func startForkedChild(_ body: () -> Bool) -> pid_t {
   typealias Fork = @convention(c) () -> CInt
   guard let address = unsafe dlsym(nil, "fork") else { fatalError("no fork") }
   let child = unsafe unsafeBitCast(address, to: Fork.self)()
@@ -17,10 +15,20 @@ private func inChild(_ body: () -> Bool) -> CInt {
     alarm(30)
     _exit(body() ? 0 : 1)
   }
+  return child
+}
+
+/// Waits for the end of a child process.
+///
+/// - Returns: what it has made of its work: its exit status, or the negative signal that ended it.
+func waitForChild(_ child: pid_t) -> CInt {
   var status: CInt = 0
-  _ = unsafe waitpid(child, &status, 0)
+  while unsafe waitpid(child, &status, 0) < 0 && errno == EINTR {}
   return status & 0x7F == 0 ? status >> 8 : -(status & 0x7F)
 }
+
+/// Runs `body` in a child process made by `fork`.
+func inForkedChild(_ body: () -> Bool) -> CInt { waitForChild(startForkedChild(body)) }
 
 @Suite("After a fork", .timeLimit(.minutes(1)))
 struct ForkTests {
@@ -29,7 +37,7 @@ struct ForkTests {
     await #expect(processExitsWith: .success) {
       try onOwnThread {
         let mine = ThreadHandle.current.kernelID
-        let status = inChild {
+        let status = inForkedChild {
           let id = ThreadHandle.current.kernelID
           return id == SystemThread.processID && id != mine
         }
@@ -50,7 +58,7 @@ struct ForkTests {
             _ = readByte(source.descriptor)
             seen.change { $0 += 1 }
           })
-        let status = inChild {
+        let status = inForkedChild {
           let own = ThreadRunLoop.current
           let ran = Shared(false)
           own.perform { ran.set(true) }

@@ -8,6 +8,9 @@ extension ThreadingError {
     ThreadingError(call: method, code: code.errno, message: message)
   }
 
+  /// Whether a message or line was longer than allowed.
+  package var isTooLong: Bool { code == EMSGSIZE }
+
   /// The `errno` values of refusals that the package makes itself.
   package enum RefusalCode: Sendable {
     /// EINVAL: a value out of range, or an object in the wrong state.

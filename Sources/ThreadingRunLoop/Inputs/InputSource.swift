@@ -98,6 +98,10 @@ enum SourceJob {
   case process(ProcessSource.Handler, ProcessSource)
   case line(LineSource.Handler, LineSource, LineSource.Event)
   case lines(LineSource)
+  case files(FileWatchSource.Handler, FileWatchSource)
+  case messages(MessageSource)
+  case messageFailed(MessageSource.Handler, MessageSource, ThreadingError)
+  case room(@Sendable () -> Void, InputSource)
   case mainQueue
   case signalled(any SignalledSource)
 
@@ -106,6 +110,9 @@ enum SourceJob {
     switch self {
     case .descriptor(_, let source, _): .descriptor(source.descriptor)
     case .lines(let source), .line(_, let source, _): .descriptor(source.descriptor)
+    case .files: .files
+    case .messages(let source), .messageFailed(_, let source, _): .descriptor(source.descriptor)
+    case .room(_, let source): .descriptor(source.registration?.descriptor ?? -1)
     case .signal(_, let source, _): .signal(source.signal)
     case .process(_, let source): .process(source.processID)
     case .signalled: .signalledSource
@@ -124,6 +131,11 @@ enum SourceJob {
     case .process(let handler, let source): source.serve(handler)
     case .line(let handler, let source, let event): handler(source, event)
     case .lines(let source): source.serveReadable()
+    case .files(let handler, let source): source.serve(handler)
+    case .messages(let source): source.serve()
+    case .messageFailed(let handler, let source, let error): handler(source, .failed(error))
+    // Once: whoever cancels first.
+    case .room(let handler, let source): if source.cancel() { handler() }
     case .mainQueue: MainDispatchQueue.drain()
     case .signalled(let source): source.serve()
     }

@@ -23,6 +23,7 @@ struct CallRecord: ~Copyable, Sendable {
         case .observer: (4, 0)
         case .signalledSource: (5, 0)
         case .mainQueue: (6, 0)
+        case .files: (10, 0)
         case .descriptor(let number): (7, number)
         case .signal(let number): (8, number)
         case .process(let number): (9, number)
@@ -42,6 +43,7 @@ struct CallRecord: ~Copyable, Sendable {
       case 7: return .descriptor(number)
       case 8: return .signal(number)
       case 9: return .process(number)
+      case 10: return .files
       default: return nil
       }
     }

@@ -30,6 +30,8 @@ public final class RunLoopWatchdog: Sendable {
     case observer
     /// The handler of a custom source or a mailbox.
     case signalledSource
+    /// The handler of a source that watches files.
+    case files
     /// The main queue of Dispatch, or the main actor.
     case mainQueue
     /// The handler of a source that watches this descriptor.
