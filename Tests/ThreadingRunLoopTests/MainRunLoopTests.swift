@@ -119,6 +119,30 @@ final class MainRunLoopTests: XCTestCase {
     XCTAssertEqual(log.value, ["first", "second"])
   }
 
+  func testCodeAfterAnAwaitContinuesOnTheMainThread() {
+    let loop = ThreadRunLoop.main
+    let flag = ExitFlag()
+    let places = Shared<[UInt32]>([])
+    let executor = RunLoopExecutor(loop)
+    Task(executorPreference: executor) {
+      places.append(SystemThread.currentID)
+      await Task.yield()
+      places.append(SystemThread.currentID)
+      try? await Task.sleep(for: .milliseconds(1))
+      places.append(SystemThread.currentID)
+      try? await loop.sleep(for: .milliseconds(1))
+      places.append(SystemThread.currentID)
+      // Work on a thread of the pool in between.
+      _ = await Task.detached { SystemThread.currentID }.value
+      places.append(SystemThread.currentID)
+      await countOnMainActor(Shared(0))
+      places.append(SystemThread.currentID)
+      flag.set()
+    }
+    XCTAssertEqual(loop.run(until: flag, deadline: .now.advanced(by: .seconds(40))), .flagSet)
+    XCTAssertEqual(places.value, Array(repeating: SystemThread.processID, count: 6))
+  }
+
   func testInAModeOutsideTheCommonSetTheQueueWaits() {
     let loop = ThreadRunLoop.main
     let ran = Shared(false)

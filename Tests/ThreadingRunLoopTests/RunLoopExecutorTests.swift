@@ -47,6 +47,33 @@ struct RunLoopExecutorTests {
     }
   }
 
+  @Test("isolation is the loop's thread: in jobs, blocks and timers there, and nowhere else")
+  func isolationByThread() async throws {
+    let thread = try LoopThread()
+    let pinned = Pinned(on: thread.loop)
+    // Another executor of the same loop: one thread, so code of both may run beside each other.
+    let other = RunLoopExecutor(thread.loop)
+    let answers = Shared<[Bool?]>([])
+    thread.loop.perform { answers.append(other.isIsolatingCurrentContext()) }
+    try thread.loop.add(
+      ThreadTimer(after: .zero) { _ in
+        pinned.executor.checkIsolated()
+        answers.append(pinned.executor.isIsolatingCurrentContext())
+      })
+    answers.waitUntil { $0.count == 2 }
+    answers.append(await pinned.asks(other))
+    #expect(answers.value == [true, true, true])
+    let second = try LoopThread()
+    let secondExecutor = RunLoopExecutor(second.loop)
+    #expect(await pinned.asks(secondExecutor) == false)
+    await end(second)
+    await end(thread)
+    await #expect(processExitsWith: .failure) {
+      let thread = try LoopThread()
+      RunLoopExecutor(thread.loop).checkIsolated()
+    }
+  }
+
   @Test("a task that prefers the loop runs its nonisolated code there")
   func taskPreference() async throws {
     let thread = try LoopThread()
@@ -89,6 +116,8 @@ private actor Pinned {
     steps += 1
     return SystemThread.currentID
   }
+
+  func asks(_ executor: RunLoopExecutor) -> Bool? { executor.isIsolatingCurrentContext() }
 
   func stepAfterHop() async -> UInt32 {
     await Task.yield()
