@@ -25,6 +25,7 @@ let package = Package(
     .library(name: "Threading", targets: ["Threading"]),
     .library(name: "ThreadingFoundation", targets: ["ThreadingFoundation"]),
     .executable(name: "benchmarks", targets: ["benchmarks"]),
+    .executable(name: "thread-cost", targets: ["thread-cost"]),
     .executable(name: "guide", targets: ["guide"]),
   ],
   targets: [
@@ -61,12 +62,36 @@ let package = Package(
       swiftSettings: swiftSettings),
 
     // What is run.
+    .target(
+      name: "BenchmarkSupport", dependencies: ["Threading", "ThreadingPlatform"],
+      path: "Benchmarks/support", swiftSettings: swiftSettings),
     .executableTarget(
       name: "benchmarks",
       dependencies: [
-        "Threading", "ThreadingFoundation", "ThreadingPlatform", "CThreadingPlatform",
+        "BenchmarkSupport", "Threading", "ThreadingFoundation", "ThreadingPlatform",
+        "CThreadingPlatform",
+        // Not for their code: it starts them, and they lie beside it.
+        "startup-threading", "startup-foundation", "startup-dispatch", "startup-bare",
       ],
       path: "Benchmarks/benchmarks", swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "thread-cost",
+      dependencies: [
+        "BenchmarkSupport", "Threading", "ThreadingFoundation", "ThreadingLocks",
+        "ThreadingPlatform",
+      ],
+      path: "Benchmarks/thread-cost", swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "startup-threading", dependencies: ["Threading"], path: "Benchmarks/startup/threading",
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "startup-foundation", path: "Benchmarks/startup/foundation",
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "startup-dispatch", path: "Benchmarks/startup/dispatch",
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "startup-bare", path: "Benchmarks/startup/bare", swiftSettings: swiftSettings),
     .executableTarget(
       name: "guide", dependencies: ["Threading", "ThreadingFoundation"], path: "Guide",
       exclude: ["README.md"] + guideChapters.map { "\($0)/README.md" },
@@ -102,7 +127,8 @@ let package = Package(
       dependencies: ["ThreadingFoundation", "ThreadingPlatform", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(
-      name: "BenchmarksTests", dependencies: ["benchmarks", "TestSupport"],
+      name: "BenchmarksTests",
+      dependencies: ["BenchmarkSupport", "benchmarks", "thread-cost", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(name: "ProjectTests", swiftSettings: swiftSettings),
     .testTarget(

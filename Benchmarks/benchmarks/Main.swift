@@ -6,7 +6,9 @@ import ThreadingPlatform
 struct Main {
   static func main() {
     let arguments = Array(CommandLine.arguments.dropFirst())
-    let program = Program(catalogue: Catalogue.workloads(threads:), console: .standard)
+    let program = Program(
+      catalogue: Catalogue.workloads(threads:), console: .standard,
+      nativeFolder: "Benchmarks/native/build")
     let status = program.run(arguments)
     // A signal may have left the measuring thread in the middle of a batch: nothing of the process is
     // taken down under it. All output has been written by then.

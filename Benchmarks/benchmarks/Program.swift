@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import Foundation
 import ThreadingPlatform
 
@@ -23,14 +24,19 @@ struct Program {
   /// The workloads; those that exist for any number of threads with the given ones, or the usual.
   let catalogue: (_ threads: [Int]?) -> [Workload]
   let console: Console
+  /// Where plug-ins are looked for when no folder is named.
+  let nativeFolder: String?
 
   init(catalogue: [Workload], console: Console) {
     self.init(catalogue: { _ in catalogue }, console: console)
   }
 
-  init(catalogue: @escaping ([Int]?) -> [Workload], console: Console) {
+  init(
+    catalogue: @escaping ([Int]?) -> [Workload], console: Console, nativeFolder: String? = nil
+  ) {
     self.catalogue = catalogue
     self.console = console
+    self.nativeFolder = nativeFolder
   }
 
   /// Does what the arguments ask for.
@@ -41,7 +47,9 @@ struct Program {
         console.print(Usage.text)
         return .success
       }
-      let assignment = try Assignment(options, catalogue: catalogue(options.threads))
+      let native = try nativeRivals(options)
+      let assignment = try Assignment(
+        options, catalogue: native.joining(catalogue(options.threads)))
       if options.action == .list {
         console.print(Listing.text(of: assignment.workloads))
         return .success
@@ -51,6 +59,18 @@ struct Program {
       console.complain("benchmarks: \(error)\nTry 'benchmarks --help'.\n")
       return .usage
     }
+  }
+
+  private func nativeRivals(_ options: Options) throws(UsageError) -> NativeRivals {
+    guard let folder = options.native ?? nativeFolder else { return NativeRivals() }
+    let native = NativeRivals(folder: folder)
+    if options.native != nil, native.rivals.isEmpty, native.problems.isEmpty {
+      throw UsageError(
+        option: "--native", value: folder,
+        allowed: "a folder with plug-ins, as Benchmarks/native/build.sh makes it")
+    }
+    for problem in native.problems { console.complain("benchmarks: left out: \(problem)\n") }
+    return native
   }
 
   private func measure(_ assignment: Assignment) -> ExitStatus {
@@ -109,6 +129,14 @@ struct Program {
     var status = outcome.failures.isEmpty ? ExitStatus.success : .wrongResult
     if let path = options.save, !write(SavedRun.text(of: report), to: path, for: "--save") {
       status = .refused
+    }
+    if let path = options.report {
+      let items = Dictionary(
+        (assignment.workloads + assignment.growing).map { ($0.name, $0.item) },
+        uniquingKeysWith: { first, _ in first })
+      if !write(Page(report: report, items: items).text, to: path, for: "--report") {
+        status = .refused
+      }
     }
     if let signal {
       console.complain("benchmarks: stopped by a signal; this is what was done by then\n")

@@ -43,7 +43,8 @@ struct CatalogueTests {
 
   @Test(
     "every implementation gives the right result in a small batch",
-    .timeLimit(.minutes(1)), arguments: cases)
+    // One after the other: some need more than half of the descriptors that a process may have.
+    .serialized, .timeLimit(.minutes(1)), arguments: cases)
   func smoke(_ one: Case) throws {
     let items =
       switch one.workload.size {

@@ -4,25 +4,6 @@ import ThreadingLocks
 
 @testable import benchmarks
 
-/// A folder that is gone with the test.
-private final class Scratch {
-  let folder = FileManager.default.temporaryDirectory
-    .appending(path: "benchmarks-\(UUID().uuidString)")
-
-  init() throws {
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(at: folder) }
-
-  func path(_ name: String) -> String { folder.appending(path: name).path }
-
-  func file(_ name: String, _ text: String) throws -> String {
-    try Data(text.utf8).write(to: folder.appending(path: name))
-    return path(name)
-  }
-}
-
 /// A workload whose implementations take as many nanoseconds an item as they are told.
 private func workload(
   _ name: String, ours: Int64, rival: Int64 = 20, rivalName: String = "pthread"
@@ -86,6 +67,31 @@ struct GateTests {
     // Three times calibrated by two calls, and sampled by one.
     #expect(box.noted.count { $0 == "ours" } == 9)
     #expect(Set(box.noted) == ["ours", "slow"])
+  }
+
+  @Test("a machine that is busy during most samples breaks no limit that the quiet ones keep")
+  func busyMachine() throws {
+    let calls = Locked<[String]>([])
+    let box = CallBox(calls: calls)
+    func disturbed(_ quiet: Int) -> Workload {
+      Workload(
+        "lock/disturbed", item: "one turn", threads: 1, size: .fixed(1_000),
+        [
+          Implementation.ours { items in
+            let busy = box.note("ours", 0) == 0 && box.noted.count % 4 != 0
+            return Int64(items * (busy ? 100_000 : quiet))
+          },
+          Implementation("rival") { Int64($0) * 20_000 },
+        ])
+    }
+    let scratch = try Scratch()
+    let gate = try scratch.file("gate.txt", "lock/disturbed rival 1.0\n")
+    let kept = Transcript()
+    #expect(kept.run([disturbed(15_000)], ["--gate", gate]) == .success)
+    // The quiet ones are too slow as well.
+    let broken = Transcript()
+    #expect(broken.run([disturbed(30_000)], ["--gate", gate]) == .tooSlow)
+    #expect(broken.printed.contains("ours takes 1.50 times as long as rival"))
   }
 
   private final class CallBox: Sendable {

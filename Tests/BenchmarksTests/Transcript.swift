@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import ThreadingLocks
 
 @testable import benchmarks
@@ -16,6 +17,9 @@ final class Transcript: Sendable {
       showsProgress: showsProgress)
     return Program(catalogue: catalogue, console: console).run(arguments)
   }
+
+  func print(_ text: String) { output.withLock { $0 += text } }
+  func complain(_ text: String) { errors.withLock { $0 += text } }
 
   var printed: String { output.withLock { $0 } }
   var complained: String { errors.withLock { $0 } }

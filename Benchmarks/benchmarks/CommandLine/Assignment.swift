@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import Foundation
 
 /// What is to be done: the options, checked against the catalogue and the files that they name, so

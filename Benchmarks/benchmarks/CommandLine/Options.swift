@@ -1,3 +1,5 @@
+import BenchmarkSupport
+
 /// What the command line asks for.
 struct Options: Equatable {
   enum Action: Equatable {

@@ -12,8 +12,8 @@ enum Usage {
                         (\(Options.allowedThreads.lowerBound) to \
     \(Options.allowedThreads.upperBound), with commas) in place of the usual ones.
       --scale           Measure 10^3 to 10^6 items, of workloads that can grow, and fit the exponent.
-      --native FOLDER   Where the plug-ins of C and C++ rivals are; Benchmarks/native/build says
-                        where Benchmarks/native/build.sh puts them, and is looked into anyway.
+      --native FOLDER   Where plug-ins with C and C++ rivals are, if not where
+                        Benchmarks/native/build.sh puts them: Benchmarks/native/build.
 
     HOW:
       --samples N       Samples of each implementation, \(Options.allowedSamples.lowerBound) to \

@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import Foundation
 
 /// How what an implementation takes grows with the number of items.
@@ -10,14 +11,14 @@ struct Growth: Codable, Equatable, Sendable {
 
   let workload: String
   let implementation: String
-  let unit: Unit
+  let unit: Quantity
   /// One for each size that was measured, smallest first.
   let points: [Point]
   /// The power of the number of items that the time for all of them grows with: 1 says that each
   /// takes the same however many there are, 2 that twice as many take four times as long.
   let exponent: Double?
 
-  init(workload: String, implementation: String, unit: Unit, points: [Point]) {
+  init(workload: String, implementation: String, unit: Quantity, points: [Point]) {
     self.workload = workload
     self.implementation = implementation
     self.unit = unit

@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import ThreadingLocks
 import ThreadingPlatform
 

@@ -1,3 +1,5 @@
+import BenchmarkSupport
+
 /// Takes the samples.
 struct Runner: Sendable {
   let plan: Plan

@@ -1,3 +1,5 @@
+import BenchmarkSupport
+
 /// Measures workloads at growing numbers of items.
 struct ScaleRunner: Sendable {
   /// The numbers of items, 10^3 to 10^6.

@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import ThreadingPlatform
 
 /// Something to measure, done by several implementations that are to be compared.
@@ -14,7 +15,7 @@ struct Workload: Sendable {
   /// `area/what`.
   let name: String
   /// What a batch returns.
-  let unit: Unit
+  let unit: Quantity
   /// What one item is.
   let item: String
   /// Threads at work in it, besides one that sleeps.
@@ -29,7 +30,7 @@ struct Workload: Sendable {
 
   init(
     _ name: String, item: String, threads: Int, size: BatchSize = .calibrated,
-    unit: Unit = .nanoseconds, family: String? = nil, scales: Bool = false,
+    unit: Quantity = .nanoseconds, family: String? = nil, scales: Bool = false,
     _ implementations: [Implementation]
   ) {
     self.name = name
@@ -58,14 +59,6 @@ struct Workload: Sendable {
     copy.implementations += more
     return copy
   }
-}
-
-/// What is measured of an item.
-enum Unit: String, Codable, Sendable {
-  /// How long it takes.
-  case nanoseconds = "ns"
-  /// How much memory it holds.
-  case bytes
 }
 
 /// One way to do what a ``Workload`` names.

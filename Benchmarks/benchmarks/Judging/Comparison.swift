@@ -1,3 +1,5 @@
+import BenchmarkSupport
+
 /// A run beside one that was saved before.
 ///
 /// Machines drift by more than most regressions. So what the rivals, who did not change, take now and
@@ -8,7 +10,7 @@ struct Comparison: Equatable {
   struct Change: Equatable {
     let workload: String
     let implementation: String
-    let unit: Unit
+    let unit: Quantity
     let before: Double
     let now: Double
     /// How many times as much as before, the machine's share taken out.

@@ -1,3 +1,5 @@
+import BenchmarkSupport
+
 /// How much slower than a rival the toolkit may be.
 ///
 /// A file has one limit a line: a workload, a rival and a ratio, with blanks between them. The ratio
@@ -15,7 +17,9 @@ struct Gate: Equatable {
   /// A limit and what was measured.
   struct Verdict: Equatable {
     let limit: Limit
-    /// Our time relative to the rival's.
+    /// Ours relative to the rival: the smaller of the median of the rounds and the ratio of the
+    /// minima. What else the machine has to do disturbs the one or the other; a toolkit that got
+    /// slower shows in both.
     let ratio: Double
 
     var isKept: Bool { ratio <= limit.ratio }
@@ -71,13 +75,16 @@ struct Gate: Equatable {
   /// What the rows say of the limits; a limit whose rows are not there is left out.
   func verdicts(on rows: [Row]) -> [Verdict] {
     limits.compactMap { limit in
-      guard
-        let row = rows.last(where: {
-          $0.workload == limit.workload && $0.implementation == limit.rival
-        }), let ratio = row.ratioToOurs, ratio > 0
+      guard let rival = Self.row(of: limit.rival, limit, rows),
+        let ours = Self.row(of: Implementation.oursName, limit, rows),
+        let ratio = rival.ratioToOurs, ratio > 0, rival.minimum > 0
       else { return nil }
-      return Verdict(limit: limit, ratio: 1 / ratio)
+      return Verdict(limit: limit, ratio: min(1 / ratio, ours.minimum / rival.minimum))
     }
+  }
+
+  private static func row(of implementation: String, _ limit: Limit, _ rows: [Row]) -> Row? {
+    rows.last { $0.workload == limit.workload && $0.implementation == implementation }
   }
 
   /// What is told of it.

@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import Foundation
 
 /// A file that the command line names, read line by line.

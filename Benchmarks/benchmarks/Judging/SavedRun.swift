@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import Foundation
 
 /// The figures of a run in a file, for later runs to be compared with.
@@ -7,7 +8,7 @@ import Foundation
 struct SavedRun: Equatable {
   /// What is kept of a row.
   struct Entry: Equatable {
-    let unit: Unit
+    let unit: Quantity
     let median: Double
     let minimum: Double
   }
@@ -71,7 +72,7 @@ struct SavedRun: Equatable {
     func value(_ key: Row.CodingKeys) -> Double? {
       columns[key.rawValue].flatMap(Double.init).flatMap { $0.isFinite && $0 >= 0 ? $0 : nil }
     }
-    guard let unit = columns[Row.CodingKeys.unit.rawValue].flatMap(Unit.init),
+    guard let unit = columns[Row.CodingKeys.unit.rawValue].flatMap(Quantity.init),
       let median = value(.median), let minimum = value(.minimum), value(.percentile99) != nil,
       value(.items) != nil, value(.threads) != nil, value(.samples) != nil,
       !fields[0].isEmpty, !fields[1].isEmpty

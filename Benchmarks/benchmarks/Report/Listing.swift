@@ -1,3 +1,5 @@
+import BenchmarkSupport
+
 /// The text of `--list`.
 enum Listing {
   /// One line for each workload: its name, threads, implementations and what one item is.

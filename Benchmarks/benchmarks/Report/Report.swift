@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import Foundation
 
 /// What a run found, and on which machine.

@@ -1,9 +1,11 @@
+import BenchmarkSupport
+
 /// A line of the report: what one implementation of one workload took.
 struct Row: Codable, Equatable, Sendable {
   let workload: String
   let implementation: String
   /// What the values are: nanoseconds or bytes an item.
-  let unit: Unit
+  let unit: Quantity
   let threads: Int
   /// Items in one sample.
   let items: Int

@@ -1,3 +1,5 @@
+import BenchmarkSupport
+
 /// Tab-separated lines under one header line.
 enum TSV {
   /// The first line: the columns of ``Row``, the samples as how many there are.

@@ -5,8 +5,10 @@ enum Catalogue {
   /// The workloads; those that exist for any number of threads with the given numbers, or else with
   /// their own.
   static func workloads(threads: [Int]?) -> [Workload] {
-    PlatformWorkloads.all + LockWorkloads.all(threads: threads) + WaitingWorkloads.all
-      + ThreadWorkloads.all + LoopWorkloads.all(threads: threads) + TimerWorkloads.all
-      + OperationWorkloads.all(threads: threads) + ParallelWorkloads.all
+    PlatformWorkloads.all + AtomicWorkloads.all(threads: threads)
+      + LockWorkloads.all(threads: threads) + WaitingWorkloads.all + ThreadWorkloads.all
+      + LoopWorkloads.all(threads: threads) + DescriptorWorkloads.all + TimerWorkloads.all
+      + OperationWorkloads.all(threads: threads) + PoolWorkloads.all + ParallelWorkloads.all
+      + MemoryWorkloads.all + StartupWorkloads.all
   }
 }

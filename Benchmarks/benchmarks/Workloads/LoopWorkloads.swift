@@ -4,7 +4,8 @@ import Threading
 /// Handing blocks to a thread that serves a loop.
 enum LoopWorkloads {
   static func all(threads: [Int]?) -> [Workload] {
-    (threads ?? [1, 4]).map(perform(producers:)) + [pingPong, pingPongOnOneProcessor, descriptor]
+    (threads ?? [1, 4]).map(perform(producers:))
+      + [mailbox, pingPong, pingPongOnOneProcessor, descriptor]
   }
 
   private static func perform(producers: Int) -> Workload {
@@ -43,6 +44,48 @@ enum LoopWorkloads {
     done.wait()
     let nanoseconds = stopwatch.nanoseconds
     try WrongResult.unless("the blocks that ran", ran.value, is: items)
+    return nanoseconds
+  }
+
+  private static let mailbox = Workload(
+    "loop/mailbox", item: "send a number to another thread, which adds it up", threads: 2,
+    [
+      .ours { items in
+        let loop = try OurLoop.start(on: nil)
+        defer { loop.stop() }
+        return try sumBatch(items) { take in
+          let mailbox = Mailbox<Int>(handler: take)
+          try loop.add(mailbox)
+          return { mailbox.send($0) }
+        }
+      },
+      Implementation("ours-perform") { items in
+        let loop = try OurLoop.start(on: nil)
+        defer { loop.stop() }
+        return try sumBatch(items) { take in { number in loop.perform { take(number) } } }
+      },
+      Implementation("dispatch") { items in
+        let queue = DispatchQueue(label: "benchmarks")
+        return try sumBatch(items) { take in { number in queue.async { take(number) } } }
+      },
+    ])
+
+  private static func sumBatch(
+    _ items: Int, _ connect: (@escaping @Sendable (Int) -> Void) throws -> (Int) -> Void
+  ) throws -> Int64 {
+    let sum = Tally()
+    let received = Tally()
+    let done = DispatchSemaphore(value: 0)
+    let send = try connect { number in
+      sum.value += number
+      received.increment()
+      if received.value == items { done.signal() }
+    }
+    let stopwatch = Stopwatch()
+    for number in 0..<items { send(number) }
+    done.wait()
+    let nanoseconds = stopwatch.nanoseconds
+    try WrongResult.unless("the sum", sum.value, is: items * (items - 1) / 2)
     return nanoseconds
   }
 

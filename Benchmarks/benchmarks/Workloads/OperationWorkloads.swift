@@ -1,12 +1,11 @@
 import Dispatch
 import Foundation
-import Synchronization
 import Threading
 
 /// Operations and queues of them.
 enum OperationWorkloads {
   static func all(threads: [Int]?) -> [Workload] {
-    (threads ?? [1, 2]).map(noOperation(width:)) + [roundTrip, chain, longChain, fan]
+    (threads ?? [1, 2]).map(noOperation(width:)) + [roundTrip, chain, longChain, fan, gate, cancel]
   }
 
   private static func noOperation(width: Int) -> Workload {
@@ -230,17 +229,74 @@ enum OperationWorkloads {
         return nanoseconds
       },
     ])
-}
 
-/// Counts from several threads at once.
-private final class Counter: Sendable {
-  private let count = Atomic<Int>(0)
+  /// Many that all wait for one, which is added last.
+  private static let gate = Workload(
+    "operation/gate", item: "make and queue an operation that waits for the last one queued",
+    threads: 3, size: .fixed(10_000), scales: true,
+    [
+      .ours { items in
+        let queue = ThreadOperationQueue(width: 2)
+        return try countedBatch(items) { ran in
+          let gate = ClosureOperation {}
+          for _ in 0..<items {
+            let operation = ClosureOperation { ran.increment() }
+            try operation.addDependency(gate)
+            try queue.add(operation)
+          }
+          try queue.add(gate)
+          queue.waitForAll()
+        }
+      },
+      Implementation("foundation") { items in
+        let queue = Foundation.OperationQueue()
+        queue.maxConcurrentOperationCount = 2
+        return try countedBatch(items) { ran in
+          let gate = Foundation.BlockOperation {}
+          for _ in 0..<items {
+            let operation = Foundation.BlockOperation { ran.increment() }
+            operation.addDependency(gate)
+            queue.addOperation(operation)
+          }
+          queue.addOperation(gate)
+          queue.waitUntilAllOperationsAreFinished()
+        }
+      },
+    ])
 
-  @inline(__always)
-  func increment() { count.wrappingAdd(1, ordering: .relaxed) }
-
-  // relaxed, both: who reads the count has waited for those who wrote it.
-  var value: Int { count.load(ordering: .relaxed) }
+  private static let cancel = Workload(
+    "operation/cancel", item: "cancel a queued operation, with all others, and see it finished",
+    threads: 2, size: .fixed(10_000), scales: true,
+    [
+      .ours { items in
+        let queue = ThreadOperationQueue(width: 1)
+        queue.suspend()
+        let ran = Counter()
+        for _ in 0..<items { try queue.add { ran.increment() } }
+        let stopwatch = Stopwatch()
+        queue.cancelAll()
+        queue.resume()
+        queue.waitForAll()
+        let nanoseconds = stopwatch.nanoseconds
+        try WrongResult.unless("the operations that ran", ran.value, is: 0)
+        try WrongResult.unless("the operations left", queue.operationCount, is: 0)
+        return nanoseconds
+      },
+      Implementation("foundation") { items in
+        let queue = Foundation.OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        queue.isSuspended = true
+        let ran = Counter()
+        for _ in 0..<items { queue.addOperation { ran.increment() } }
+        let stopwatch = Stopwatch()
+        queue.cancelAllOperations()
+        queue.isSuspended = false
+        queue.waitUntilAllOperationsAreFinished()
+        let nanoseconds = stopwatch.nanoseconds
+        try WrongResult.unless("the operations that ran", ran.value, is: 0)
+        return nanoseconds
+      },
+    ])
 }
 
 /// Checks that numbers come in order, on threads that take turns.

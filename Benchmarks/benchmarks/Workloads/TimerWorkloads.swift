@@ -5,7 +5,7 @@ import ThreadingPlatform
 
 /// Timers of a run loop, on its own thread.
 enum TimerWorkloads {
-  static let all = [add, cancel, fire]
+  static let all = [add, cancel, fire, exactness]
 
   private static let size = Workload.BatchSize.fixed(10_000)
 
@@ -66,6 +66,70 @@ enum TimerWorkloads {
           if let nanoseconds = try dispatchFiring(items, lead: lead) { return nanoseconds }
           lead *= 2
         }
+      },
+    ])
+
+  /// How exact a timer is, on a thread that has nothing else to do.
+  private static let exactness = Workload(
+    "timer/exactness", item: "how far from its moment a timer of 1 ms comes", threads: 1,
+    size: .fixed(20),
+    [
+      .ours { items in
+        try PosixThread.start {
+          let loop = ThreadRunLoop.current
+          let away = Tally()
+          for _ in 0..<items {
+            let due = MonotonicInstant.now.advanced(by: .milliseconds(1))
+            try loop.add(
+              ThreadTimer(at: due) { _ in
+                away.value += Int(abs(MonotonicInstant.now.nanoseconds - due.nanoseconds))
+              })
+            loop.run()
+          }
+          return Int64(away.value)
+        }.join()
+      },
+      Implementation("foundation") { items in
+        try FoundationLoop.onNewThread { loop in
+          let away = Tally()
+          for _ in 0..<items {
+            let due = MonotonicInstant.now.nanoseconds + 1_000_000
+            loop.add(
+              Foundation.Timer(timeInterval: 0.001, repeats: false) { _ in
+                away.value += Int(abs(MonotonicInstant.now.nanoseconds - due))
+              }, forMode: .default)
+            _ = loop.run(mode: .default, before: Date(timeIntervalSinceNow: 1))
+          }
+          return Int64(away.value)
+        }
+      },
+      Implementation("dispatch") { items in
+        let queue = DispatchQueue(label: "benchmarks")
+        let away = Tally()
+        let fired = DispatchSemaphore(value: 0)
+        for _ in 0..<items {
+          let due = DispatchTime.now() + .milliseconds(1)
+          let timer = DispatchSource.makeTimerSource(flags: .strict, queue: queue)
+          timer.schedule(deadline: due, leeway: .nanoseconds(0))
+          timer.setEventHandler {
+            let now = Int(DispatchTime.now().uptimeNanoseconds)
+            away.value += abs(now - Int(due.uptimeNanoseconds))
+            fired.signal()
+          }
+          timer.resume()
+          fired.wait()
+          timer.cancel()
+        }
+        return Int64(away.value)
+      },
+      Implementation("kernel") { items in
+        var away: Int64 = 0
+        for _ in 0..<items {
+          let due = MonotonicInstant.now.advanced(by: .milliseconds(1))
+          SystemThread.sleep(until: due)
+          away += abs(MonotonicInstant.now.nanoseconds - due.nanoseconds)
+        }
+        return away
       },
     ])
 

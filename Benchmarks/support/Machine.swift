@@ -1,27 +1,27 @@
 import Foundation
 
 /// The machine and the build that figures belong to.
-struct Machine: Codable, Equatable {
+package struct Machine: Codable, Equatable {
   /// The processor's name.
-  let cpu: String
+  package let cpu: String
   /// Processors that the process may use.
-  let cores: Int
-  let kernel: String
-  let libc: String
+  package let cores: Int
+  package let kernel: String
+  package let libc: String
   /// The compiler that built the program.
-  let swift: String
+  package let swift: String
   /// `release` or `debug`.
-  let build: String
+  package let build: String
   /// When the run was, as ISO 8601 in UTC.
-  let date: String
+  package let date: String
 
   /// All but the date, on one line.
-  var summary: String {
+  package var summary: String {
     "\(cpu), \(cores) cores, \(kernel), \(libc), Swift \(swift), \(build) build"
   }
 
   /// What the running system says of itself.
-  static func current() -> Machine {
+  package static func current() -> Machine {
     Machine(
       cpu: cpuName ?? "unknown",
       cores: ProcessInfo.processInfo.activeProcessorCount,
@@ -33,7 +33,7 @@ struct Machine: Codable, Equatable {
   }
 
   /// Whether the compiler was told not to optimise.
-  static var isDebugBuild: Bool {
+  package static var isDebugBuild: Bool {
     var debug = false
     // The condition of an assertion is evaluated in debug builds alone.
     assert(

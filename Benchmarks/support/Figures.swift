@@ -1,14 +1,14 @@
 import Foundation
 
 /// Numbers as text, the same in every locale.
-enum Figures {
+package enum Figures {
   /// A number with a fixed count of decimals and no grouping: `1234.50`.
-  static func fixed(_ value: Double, decimals: Int) -> String {
+  package static func fixed(_ value: Double, decimals: Int) -> String {
     String(format: "%.\(decimals)f", value)
   }
 
   /// A whole number in groups of three: `1,234,567`.
-  static func grouped(_ value: Int) -> String {
+  package static func grouped(_ value: Int) -> String {
     var digits = Array(String(value.magnitude))
     var position = digits.count - 3
     while position > 0 {
@@ -19,14 +19,14 @@ enum Figures {
   }
 
   /// A time in as many decimals as can matter: two below 10, one below 100, then none.
-  static func forPeople(_ value: Double) -> String {
+  package static func forPeople(_ value: Double) -> String {
     if value < 9.995 { return fixed(value, decimals: 2) }
     if value < 99.95 { return fixed(value, decimals: 1) }
     return grouped(Int(value.rounded()))
   }
 
   /// A count in at most five characters: `318`, `67.6k`, `1.21M`.
-  static func compact(_ value: Int) -> String {
+  package static func compact(_ value: Int) -> String {
     for (size, letter) in [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")]
     where value >= size {
       let scaled = Double(value) / Double(size)
@@ -37,7 +37,7 @@ enum Figures {
   }
 
   /// Without zeros at the end of the decimals.
-  private static func trimmed(_ text: String) -> String {
+  package static func trimmed(_ text: String) -> String {
     guard text.contains(".") else { return text }
     var text = text[...]
     while text.hasSuffix("0") { text.removeLast() }
@@ -46,5 +46,18 @@ enum Figures {
   }
 
   /// A share in whole percent: `7%`.
-  static func percent(_ value: Double) -> String { fixed(value * 100, decimals: 0) + "%" }
+  package static func percent(_ value: Double) -> String { fixed(value * 100, decimals: 0) + "%" }
+
+  /// A value with its unit, in three digits: `9.53 ns`, `18.1 µs`, `1.02 KiB`.
+  package static func amount(_ value: Double, _ unit: Quantity) -> String {
+    let (step, names) =
+      unit == .bytes ? (1_024.0, ["B", "KiB", "MiB", "GiB"]) : (1_000.0, ["ns", "µs", "ms", "s"])
+    var value = value
+    var index = 0
+    while value >= step * 0.9995, index + 1 < names.count {
+      value /= step
+      index += 1
+    }
+    return forPeople(value) + " " + names[index]
+  }
 }

@@ -1,7 +1,7 @@
 /// Columns that line up, for people.
-enum AlignedTable {
+package enum AlignedTable {
   /// The text with a header; the first `leftColumns` columns are flush left, the others flush right.
-  static func text(header: [String], rows: [[String]], leftColumns: Int) -> String {
+  package static func text(header: [String], rows: [[String]], leftColumns: Int) -> String {
     let lines = [header] + rows
     let widths = header.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
     return lines.map { line in

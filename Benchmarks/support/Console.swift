@@ -1,16 +1,24 @@
 import Glibc
 
 /// Where the program writes.
-struct Console {
+package struct Console {
   /// Writes to standard output.
-  var print: (String) -> Void
+  package var print: (String) -> Void
   /// Writes to standard error.
-  var complain: (String) -> Void
+  package var complain: (String) -> Void
   /// Whether somebody watches standard error, so that progress is worth showing.
-  var showsProgress: Bool
+  package var showsProgress: Bool
+
+  package init(
+    print: @escaping (String) -> Void, complain: @escaping (String) -> Void, showsProgress: Bool
+  ) {
+    self.print = print
+    self.complain = complain
+    self.showsProgress = showsProgress
+  }
 
   /// The process's own streams.
-  static var standard: Console {
+  package static var standard: Console {
     Console(
       print: { write($0, to: STDOUT_FILENO) },
       complain: { write($0, to: STDERR_FILENO) },

@@ -5,14 +5,14 @@ import Glibc
 /// Where the scheduler puts two threads that wake each other decides most of the time: a switch on
 /// one processor, or an interrupt to another. Left to it, samples of one series fall into two
 /// heaps, and the median says which heap was larger.
-enum ProcessorBinding {
+package enum ProcessorBinding {
   /// The processors that the process may run on, by number: those of the first thread to ask, before
   /// any is bound.
   private static let available = ofCurrentThread
 
   /// The processors that the calling thread may run on, by number; none on a system that does not
   /// say.
-  static var ofCurrentThread: [Int] {
+  package static var ofCurrentThread: [Int] {
     var mask = [UInt64](repeating: 0, count: maskWords)
     guard let call = unsafe maskCall("sched_getaffinity") else { return [] }
     guard unsafe call(0, maskWords * 8, &mask) == 0 else { return [] }
@@ -21,7 +21,7 @@ enum ProcessorBinding {
 
   /// Binds the calling thread to one of the available processors, the `index`-th round the ring of
   /// them. Does nothing where none are known.
-  static func bindCurrentThread(to index: Int) {
+  package static func bindCurrentThread(to index: Int) {
     guard !available.isEmpty, let call = unsafe maskCall("sched_setaffinity") else { return }
     let processor = available[index % available.count]
     var mask = [UInt64](repeating: 0, count: maskWords)

@@ -1,13 +1,13 @@
 /// What is told of a series of samples.
-struct Statistics: Equatable {
-  let minimum: Double
-  let lowerQuartile: Double
-  let median: Double
-  let upperQuartile: Double
-  let percentile99: Double
+package struct Statistics: Equatable {
+  package let minimum: Double
+  package let lowerQuartile: Double
+  package let median: Double
+  package let upperQuartile: Double
+  package let percentile99: Double
 
   /// - Precondition: there is at least one sample.
-  init(of samples: [Double]) {
+  package init(of samples: [Double]) {
     precondition(!samples.isEmpty, "Statistics: no samples")
     let sorted = samples.sorted()
     minimum = sorted[0]
@@ -19,7 +19,7 @@ struct Statistics: Equatable {
 
   /// The distance of the quartiles relative to the median: 0.1 says that half of the samples lie
   /// within about 5 % of it. 0 where the median is.
-  var spread: Double { median == 0 ? 0 : (upperQuartile - lowerQuartile) / median }
+  package var spread: Double { median == 0 ? 0 : (upperQuartile - lowerQuartile) / median }
 
   /// Between the two samples nearest to the place, by proportion.
   private static func quantile(_ fraction: Double, of sorted: [Double]) -> Double {
@@ -31,7 +31,7 @@ struct Statistics: Equatable {
 
   /// The rank, from 1, of the smallest sample that at least `percent` percent do not exceed. With
   /// fewer than a hundred samples the 99th percentile is the largest.
-  static func nearestRank(percent: Int, of count: Int) -> Int {
+  package static func nearestRank(percent: Int, of count: Int) -> Int {
     max(1, (percent * count + 99) / 100)
   }
 }

@@ -1,0 +1,106 @@
+// oneTBB: tasks, graphs of them, and parallel loops.
+#include "rivals.hpp"
+
+#include <tbb/flow_graph.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_group.h>
+
+#include <memory>
+
+namespace {
+
+using rivals::expect;
+using rivals::now;
+using Message = tbb::flow::continue_msg;
+using Node = tbb::flow::continue_node<Message>;
+
+int64_t tasks(int64_t items, int) {
+  tbb::task_group group;
+  std::atomic<int64_t> ran{0};
+  int64_t start = now();
+  for (int64_t item = 0; item < items; item++) {
+    group.run([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+  }
+  group.wait();
+  int64_t time = now() - start;
+  expect("the tasks that ran", ran, items);
+  return time;
+}
+
+int64_t chain(int64_t items, int) {
+  int64_t order = 0;
+  int64_t start = now();
+  int64_t time = 0;
+  {
+    tbb::flow::graph graph;
+    std::vector<std::unique_ptr<Node>> nodes;
+    nodes.reserve(size_t(items));
+    for (int64_t item = 0; item < items; item++) {
+      nodes.push_back(std::make_unique<Node>(graph, [&order, item](const Message &) {
+        if (order == item) order++;
+      }));
+      if (item > 0) tbb::flow::make_edge(*nodes[size_t(item - 1)], *nodes[size_t(item)]);
+    }
+    nodes[0]->try_put(Message());
+    graph.wait_for_all();
+    time = now() - start;
+  }
+  expect("the tasks that ran in order", order, items);
+  return time;
+}
+
+int64_t fan(int64_t items, int) {
+  std::atomic<int64_t> ran{0};
+  int64_t seen = 0;
+  int64_t start = now();
+  int64_t time = 0;
+  {
+    tbb::flow::graph graph;
+    Node first(graph, [&](const Message &) { seen = 1; });
+    Node last(graph, [&](const Message &) { seen += ran.load(); });
+    std::vector<std::unique_ptr<Node>> nodes;
+    nodes.reserve(size_t(items));
+    for (int64_t item = 0; item < items; item++) {
+      nodes.push_back(std::make_unique<Node>(
+          graph, [&](const Message &) { ran.fetch_add(1, std::memory_order_relaxed); }));
+      tbb::flow::make_edge(first, *nodes.back());
+      tbb::flow::make_edge(*nodes.back(), last);
+    }
+    first.try_put(Message());
+    graph.wait_for_all();
+    time = now() - start;
+  }
+  expect("what the last task saw", seen, items + 1);
+  return time;
+}
+
+int64_t forEach(int64_t items, int) {
+  std::vector<uint64_t> results(size_t(items), 0);
+  int64_t start = now();
+  tbb::parallel_for(int64_t(0), items, [&](int64_t number) {
+    results[size_t(number)] = rivals::steps(rivals::stepsInside, uint64_t(number + 1));
+  });
+  int64_t time = now() - start;
+  int64_t right = 0;
+  for (int64_t number = 0; number < items; number++) {
+    right += results[size_t(number)] ==
+                     rivals::steps(rivals::stepsInside, uint64_t(number + 1))
+                 ? 1
+                 : 0;
+  }
+  expect("the rounds with a right result", right, items);
+  return time;
+}
+
+}  // namespace
+
+namespace rivals {
+const std::vector<Rival> all = {
+    {"pool/closures", "tbb", tasks},
+    {"operation/no-op-width-2", "tbb", tasks},
+    {"operation/chain", "tbb", chain},
+    {"operation/chain-long", "tbb", chain},
+    {"operation/fan", "tbb", fan},
+    {"parallel/for-each", "tbb", forEach},
+};
+}

@@ -1,0 +1,7 @@
+/// What is measured of an item; `Unit` is a type of Foundation.
+package enum Quantity: String, Codable, Sendable {
+  /// How long it takes.
+  case nanoseconds = "ns"
+  /// How much memory it holds.
+  case bytes
+}
