@@ -256,7 +256,7 @@ public final class ThreadTimer: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - interval: The time between two firings, from zero up.
-  ///   - first: The next firing, as in ``reschedule(at:)``; one interval from now if nil.
+  ///   - first: The next firing, as in `reschedule(at:)`; one interval from now if nil.
   /// - Returns: Whether the timer is on a loop and was not done: if not, nothing has changed.
   /// - Throws: EINVAL for a negative interval.
   /// - Complexity: O(log n) in the timers of the loop.
