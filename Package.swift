@@ -16,6 +16,12 @@ let guideChapters = [
   "04-Values-Of-A-Thread",
   "05-A-Data-Race",
   "06-Choosing-A-Lock",
+  "07-Deadlock",
+  "08-Conditions",
+  "09-Meeting-Points",
+  "10-Atomics",
+  "11-The-Run-Loop",
+  "12-An-Input-Source",
   "20-Background-Import",
 ]
 

@@ -22,12 +22,12 @@ enum RaceChapter: Chapter {
     page.section("Two threads add to one variable (in a process of its own)")
     let race = try ChildProcess.run("race", of: Self.self)
     let sum = Int(race.output.drop { $0 == " " }.dropLast())
-    if let sum, sum < 2 * times {
+    if race.errors.contains("WARNING: ThreadSanitizer:") {
+      page.skip("500,000 and 500,000 make less than 1,000,000")
+      page.figure("this time", "the thread sanitizer found the race, before anybody counted")
+    } else if let sum, sum < 2 * times {
       page.claim("500,000 and 500,000 make less than 1,000,000", true)
       page.figure("this time", "\(Figures.grouped(sum))")
-    } else if race.errors.contains("ThreadSanitizer: data race") {
-      page.skip("500,000 and 500,000 make less than 1,000,000")
-      page.figure("this time", "the thread sanitizer found the data race, and ended the program")
     } else {
       page.skip("500,000 and 500,000 make less than 1,000,000")
       page.figure("this time", "the two threads never met, in 40 rounds")

@@ -7,6 +7,12 @@ enum Book {
     ValuesChapter.self,
     RaceChapter.self,
     LocksChapter.self,
+    DeadlockChapter.self,
+    ConditionsChapter.self,
+    MeetingChapter.self,
+    AtomicsChapter.self,
+    LoopChapter.self,
+    SourceChapter.self,
     ImportChapter.self,
   ]
 

@@ -1,4 +1,5 @@
 import Foundation
+import Threading
 
 /// How a process that a chapter started has ended, and what it printed.
 struct ChildProcess {
@@ -33,9 +34,11 @@ struct ChildProcess {
     process.environment = ProcessInfo.processInfo.environment.merging(
       ["SWIFT_BACKTRACE": "enable=no"]) { $1 }
     try process.run()
-    // They print a few lines, which fit the pipes: so one may be read after the other.
+    // Both at the same time: a process that fills one pipe while the other is read would wait for us.
+    let errorEnd = errors.fileHandleForReading
+    let reader = try PosixThread.start { try errorEnd.readToEnd() ?? Data() }
     let printed = try output.fileHandleForReading.readToEnd() ?? Data()
-    let complaints = try errors.fileHandleForReading.readToEnd() ?? Data()
+    let complaints = try reader.join()
     process.waitUntilExit()
     let isSignal = process.terminationReason == .uncaughtSignal
     return ChildProcess(

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A new file, written through a buffer of fixed size.
+/// A file, written through a buffer of fixed size.
 final class OutputFile {
   private let path: String
   private let descriptor: CInt
@@ -10,9 +10,14 @@ final class OutputFile {
 
   /// Makes the file.
   ///
-  /// - Throws: `FileError` if the system refuses, or the file is there.
-  init(path: String) throws(FileError) {
-    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+  /// - Parameters:
+  ///   - path: where.
+  ///   - replaces: whether it may be there, and is then written anew.
+  /// - Throws: `FileError` if the system refuses, or the file is there and must not be.
+  init(path: String, replaces: Bool = false) throws(FileError) {
+    // Without O_NOFOLLOW, somebody's link in a folder for all could lead to a file of the reader's.
+    let existing = replaces ? O_TRUNC | O_NOFOLLOW : O_EXCL
+    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | existing, 0o644)
     guard descriptor >= 0 else { throw FileError(action: "make", path: path, code: errno) }
     self.path = path
     self.descriptor = descriptor
@@ -27,7 +32,14 @@ final class OutputFile {
   ///
   /// - Throws: `FileError` if the system refuses.
   func write(_ text: String) throws(FileError) {
-    buffer.append(contentsOf: text.utf8)
+    try write(Array(text.utf8))
+  }
+
+  /// Adds bytes.
+  ///
+  /// - Throws: `FileError` if the system refuses.
+  func write(_ bytes: [UInt8]) throws(FileError) {
+    buffer.append(contentsOf: bytes)
     if buffer.count >= Self.bufferSize { try flush() }
   }
 
