@@ -22,6 +22,11 @@ let guideChapters = [
   "10-Atomics",
   "11-The-Run-Loop",
   "12-An-Input-Source",
+  "13-Talking",
+  "14-Ending-Well",
+  "15-Errors",
+  "16-Operations",
+  "19-Dependencies",
   "20-Background-Import",
 ]
 
@@ -100,7 +105,7 @@ let package = Package(
       name: "startup-bare", path: "Benchmarks/startup/bare", swiftSettings: swiftSettings),
     .executableTarget(
       name: "guide", dependencies: ["Threading", "ThreadingFoundation"], path: "Guide",
-      exclude: ["README.md"] + guideChapters.map { "\($0)/README.md" },
+      exclude: ["README.md", "COVERAGE.md"] + guideChapters.map { "\($0)/README.md" },
       resources: [.copy("SampleFeed")],
       swiftSettings: swiftSettings),
 

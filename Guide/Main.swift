@@ -6,6 +6,7 @@ struct Guide {
   static func main() {
     ProcessSetup.openStandardStreams()
     ProcessSetup.reportFilesTooLarge()
+    ProcessSetup.unblockEndingSignals()
     let status = run(Array(CommandLine.arguments.dropFirst()), on: .standard)
     exit(status.rawValue)
   }

@@ -4,7 +4,12 @@ extension NamesChapter {
   static let solutions = [
     Solution("a list of all threads of the process") { page in
       let thread = try ParkedThread(ThreadAttributes(name: "one of many"))
-      let rows = listThreads()
+      // It is there, but may still be on the way to its bed.
+      var rows = listThreads()
+      let limit = MonotonicInstant.now.advanced(by: .seconds(4))
+      while !rows.contains("one of many: sleeps"), MonotonicInstant.now < limit {
+        rows = listThreads()
+      }
       page.claim("the new thread is in the list, and sleeps", rows.contains("one of many: sleeps"))
       page.claim("so is the main thread, which runs", rows.contains { $0.hasSuffix(": runs") })
       try thread.end()

@@ -13,6 +13,11 @@ enum Book {
     AtomicsChapter.self,
     LoopChapter.self,
     SourceChapter.self,
+    TalkingChapter.self,
+    EndingChapter.self,
+    ErrorsChapter.self,
+    OperationsChapter.self,
+    GraphChapter.self,
     ImportChapter.self,
   ]
 

@@ -18,4 +18,13 @@ enum ProcessSetup {
   static func reportFilesTooLarge() {
     _ = signal(SIGXFSZ, SIG_IGN)
   }
+
+  /// Has the process take the signals that end it, whatever the one who started it had blocked: a
+  /// process is born with the blocked signals of the thread that starts it.
+  static func unblockEndingSignals() {
+    var signals = sigset_t()
+    unsafe sigemptyset(&signals)
+    for signal in [SIGINT, SIGTERM] { unsafe sigaddset(&signals, signal) }
+    unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+  }
 }
