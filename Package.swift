@@ -28,6 +28,8 @@ let guideChapters = [
   "16-Operations",
   "19-Dependencies",
   "20-Background-Import",
+  "24-Actors-On-A-Thread",
+  "25-Finding-Trouble",
 ]
 
 let package = Package(

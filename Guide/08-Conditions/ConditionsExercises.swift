@@ -43,27 +43,50 @@ extension ConditionsChapter {
     return try threads.map { try $0.join() }.reduce(0, +)
   }
 
-  /// A worker looks at each step whether it may go on.
+  /// Where a worker is let through, or halted.
+  final class Gate: Sendable {
+    private let state = Locked((isPaused: false, isHalted: false))
+
+    /// Lets the worker through. While it is paused, it says that it has halted, and sleeps.
+    func pass() {
+      while !look() {}
+    }
+
+    /// The look and what follows from it are one step: a pause that comes in between is not missed.
+    private func look() -> Bool {
+      state.withLock(when: { !$0.isPaused || !$0.isHalted }) { state in
+        state.isHalted = state.isPaused
+        return !state.isPaused
+      }
+    }
+
+    /// Pauses the worker, and returns when it has halted.
+    func pause() {
+      state.withLock { $0.isPaused = true }
+      state.withLock(when: { $0.isHalted }) { _ in }
+    }
+
+    func resume() { state.withLock { $0.isPaused = false } }
+  }
+
+  /// A worker comes to the gate at each step.
   static func pauseAndResume() throws -> (paused: (Int, Int), resumed: Int) {
-    let isPaused = Locked(false)
+    let gate = Gate()
     let isOver = AtomicFlag()
     let count = AtomicCounter()
-    let isHalted = AtomicFlag()
     let worker = try PosixThread.start {
       while !isOver.isSet {
-        if isPaused.withLock({ $0 }) { _ = isHalted.testAndSet() }
-        isPaused.withLock(when: { !$0 }) { _ in }
+        gate.pass()
         count.increment()
       }
     }
     _ = count.wait { $0 > 100 }
-    isPaused.withLock { $0 = true }
-    isHalted.wait()
+    gate.pause()
     let first = count.value
     // Long enough for a worker that is not halted to count on.
     _ = ResetEvent(.manual).wait(for: .milliseconds(20))
     let second = count.value
-    isPaused.withLock { $0 = false }
+    gate.resume()
     let resumed = count.wait { $0 > second }
     _ = isOver.testAndSet()
     try worker.join()

@@ -24,7 +24,7 @@ enum LoopChapter: Chapter {
 
     page.section("Why a run ends")
     page.claim(
-      "each of the five reasons was seen",
+      "five reasons were seen",
       try onLoop(reasons) == [
         .finished, .stopped, .timedOut, .handledSource, .flagSet,
       ])

@@ -31,6 +31,18 @@ extension EndingChapter {
     return false
   }
 
+  static func eventWaitIsCut() throws -> Bool {
+    let hasJob = ResetEvent(.automatic)
+    // snippet: unless
+    let waiter = try PosixThread.start { () throws(ThreadCancelled) in
+      try hasJob.waitUnlessCancelled()
+    }
+    waiter.cancel()
+    // end
+    if case .failure? = try waiter.result(until: .now.advanced(by: .seconds(10))) { return true }
+    return false
+  }
+
   static func waitIsCut() throws -> Bool {
     let hasJob = ResetEvent(.automatic)
     // snippet: handler

@@ -17,6 +17,7 @@ enum EndingChapter: Chapter {
     page.claim(
       "the worker looked, and ended: \"no longer needed\"", counted.reason == "no longer needed")
     page.claim("a sleep of an hour ended at once", try sleepIsCut())
+    page.claim("so did a wait for an event", try eventWaitIsCut())
     page.claim("a wait of one's own ended, since the handler woke it", try waitIsCut())
 
     page.section("What is done at the end")

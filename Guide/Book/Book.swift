@@ -19,6 +19,8 @@ enum Book {
     OperationsChapter.self,
     GraphChapter.self,
     ImportChapter.self,
+    ActorsChapter.self,
+    TroubleChapter.self,
   ]
 
   /// The chapter that a word of the command line means: its number or its name.

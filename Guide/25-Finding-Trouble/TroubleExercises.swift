@@ -1,0 +1,55 @@
+import Threading
+
+extension TroubleChapter {
+  static let solutions = [
+    Solution("find the thread that burns the processor") { page in
+      page.claim("of four, it is the one called hot", try busiest() == "hot")
+    },
+    Solution("how late is the loop?") { page in
+      let lateness = try lateness(of: .milliseconds(40))
+      page.claim("a block of 40 ms made it late by about as much", lateness >= .milliseconds(30))
+      page.figure("late by", Figures.milliseconds(lateness))
+    },
+  ]
+
+  /// The name of the thread of the process that has used the processor most.
+  static func busiest() throws -> String? {
+    let isOver = AtomicFlag()
+    let isHot = AtomicFlag()
+    let names = ["cold", "cool", "mild", "hot"]
+    let threads = try names.map { name in
+      try PosixThread.start(ThreadAttributes(name: name)) {
+        if name == "hot" {
+          while processorTime < .milliseconds(20) {}
+          _ = isHot.testAndSet()
+        }
+        isOver.wait()
+      }
+    }
+    isHot.wait()
+    let used = threads.map { thread -> (String?, Int) in
+      let line = ProcFile.lines("/proc/self/task/\(thread.handle.kernelID)/schedstat").first
+      return (thread.name, line?.split(separator: " ").first.flatMap { Int($0) } ?? 0)
+    }
+    _ = isOver.testAndSet()
+    for thread in threads { try thread.join() }
+    return used.max { $0.1 < $1.1 }?.0
+  }
+
+  /// How late the timer of a loop fires at worst when a block holds the loop up.
+  static func lateness(of work: Duration) throws -> Duration {
+    try LoopChapter.onLoop { loop in
+      let worst = Locked(Duration.zero)
+      let count = AtomicCounter()
+      let timer = try ThreadTimer(every: .milliseconds(2)) { firing in
+        let late = firing.scheduled.duration(to: .now)
+        worst.withLock { $0 = max($0, late) }
+        if count.increment() == 3 { loop.perform { LocksChapter.work(work) } }
+        if count.value == 10 { firing.timer.cancel() }
+      }
+      try loop.add(timer)
+      loop.run()
+      return worst.withLock { $0 }
+    }
+  }
+}
