@@ -16,7 +16,9 @@ enum CostChapter: Chapter {
     page.section("A small stack")
     let stack = try stackOfSmallThread()
     page.claim("a thread of 40,960 bytes of stack runs", stack.answer == 42)
-    page.claim("below its stack lies a guard that nothing may touch", stack.hasGuard)
+    let aboutGuard = "below its stack lies a guard that nothing may touch"
+    // The address sanitizer keeps variables elsewhere, so the stack is not found by the place of one.
+    if Sanitizer.isAddress { page.skip(aboutGuard) } else { page.claim(aboutGuard, stack.hasGuard) }
     page.figure("its stack in /proc/self/maps", stack.line)
 
     page.section("Time")
