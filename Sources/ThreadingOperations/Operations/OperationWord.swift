@@ -57,6 +57,9 @@ struct OperationWord: Equatable {
   /// Conditions are to be asked before `main()`.
   static let hasConditions: UInt32 = 1 << 14
 
+  /// A closure operation has more closures than one.
+  static let hasBlocks: UInt32 = 1 << 15
+
   private static let priorityShift: UInt32 = 16
   private static let priorityMask: UInt32 = 0b111 << 16
 

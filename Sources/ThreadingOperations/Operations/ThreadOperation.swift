@@ -262,6 +262,7 @@ final class OperationExtras {
   var completions: [@Sendable (ThreadOperation) -> Void] = []
   var conditions: [@Sendable (ThreadOperation) throws -> Void] = []
   var cancellationReason: (any Error)?
+  var progress: WorkProgress?
   var cancellationHandlers: [@Sendable (ThreadOperation) -> Void] = []
 
   init(name: String?) { self.name = name }

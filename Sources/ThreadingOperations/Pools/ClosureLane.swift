@@ -2,41 +2,55 @@ internal import ThreadingLocks
 internal import ThreadingPlatform
 
 /// The bare closures of a pool, oldest first.
+@safe
 final class ClosureLane: DrainLane, @unchecked Sendable {
+  // SAFETY of @safe: the pointer is valid for as long as the object.
   // SAFETY of @unchecked: everything that can change is guarded by `lock`.
 
   private let lock = FastMutex()
   private let emptied = ConditionVariable()
   private let executor: PoolCore
 
-  // Guarded by `lock`, as is all that follows.
-  private var closures = RingBuffer<@Sendable () -> Void>()
-  /// Closures that are running.
-  private var running = 0
-  /// Drains asked for or running, but for those that block.
-  private var drains = 0
+  /// Guarded by `lock`. Behind a pointer for the same reason as the state of a queue.
+  private let state: UnsafeMutablePointer<State>
+
+  private struct State {
+    var closures = RingBuffer<@Sendable () -> Void>()
+    /// Closures that are running.
+    var running = 0
+    /// Drains asked for or running, but for those that block.
+    var drains = 0
+
+    var isEmpty: Bool { running == 0 && closures.isEmpty }
+
+    mutating func claimDrains(_ count: Int, atMost width: Int) -> Int {
+      let wanted = min(count, closures.count, width - drains)
+      guard wanted > 0 else { return 0 }
+      drains += wanted
+      return wanted
+    }
+  }
 
   init(executor: PoolCore) {
     self.executor = executor
+    unsafe state = .allocate(capacity: 1)
+    unsafe state.initialize(to: State())
     super.init()
     executor.register(self)
   }
 
-  deinit { executor.unregister(self) }
+  deinit {
+    executor.unregister(self)
+    unsafe state.deinitialize(count: 1)
+    unsafe state.deallocate()
+  }
 
   func add(_ closure: @escaping @Sendable () -> Void) {
     lock.lock()
-    closures.append(closure)
-    let wanted = claimDrains(1)
+    unsafe state.pointee.closures.append(closure)
+    let wanted = unsafe state.pointee.claimDrains(1, atMost: executor.closureWidth)
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
-  }
-
-  private func claimDrains(_ count: Int) -> Int {
-    let wanted = min(count, closures.count, executor.closureWidth - drains)
-    guard wanted > 0 else { return 0 }
-    drains += wanted
-    return wanted
   }
 
   override func drain(in context: OperationContext) {
@@ -50,16 +64,17 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
   private func take(standingBack: Bool, after ranOne: Bool) -> (@Sendable () -> Void)? {
     lock.lock()
     if ranOne {
-      running -= 1
-      if running == 0, closures.isEmpty { emptied.broadcast() }
+      unsafe state.pointee.running -= 1
+      if unsafe state.pointee.isEmpty { emptied.broadcast() }
     }
-    if !standingBack, let closure = closures.popFirst() {
-      running += 1
+    if !standingBack, let closure = unsafe state.pointee.closures.popFirst() {
+      unsafe state.pointee.running += 1
       lock.unlock()
       return closure
     }
-    drains -= 1
-    let wanted = claimDrains(standingBack ? 1 : 0)
+    unsafe state.pointee.drains -= 1
+    let wanted = unsafe state.pointee.claimDrains(
+      standingBack ? 1 : 0, atMost: executor.closureWidth)
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
     return nil
@@ -67,20 +82,20 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
 
   override func drainWillBlock() {
     lock.lock()
-    drains -= 1
-    let wanted = claimDrains(1)
+    unsafe state.pointee.drains -= 1
+    let wanted = unsafe state.pointee.claimDrains(1, atMost: executor.closureWidth)
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
   }
 
-  override func drainDidBlock() { lock.withLock { drains += 1 } }
+  override func drainDidBlock() { lock.withLock { unsafe state.pointee.drains += 1 } }
 
   /// Drops the closures that have not begun.
   override func abandon() -> [ThreadOperation] {
     var dropped = RingBuffer<@Sendable () -> Void>()
     lock.lock()
-    swap(&dropped, &closures)
-    if running == 0 { emptied.broadcast() }
+    unsafe swap(&dropped, &state.pointee.closures)
+    if unsafe state.pointee.isEmpty { emptied.broadcast() }
     lock.unlock()
     return []
   }
@@ -88,11 +103,9 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
   override func waitUntilEmpty(until deadline: MonotonicInstant) -> Bool {
     lock.lock()
     defer { lock.unlock() }
-    while running > 0 || !closures.isEmpty {
+    while unsafe !state.pointee.isEmpty {
       let step = executor.tick(before: deadline)
-      if !emptied.wait(lock, until: step), step == deadline {
-        return running == 0 && closures.isEmpty
-      }
+      if !emptied.wait(lock, until: step), step == deadline { return unsafe state.pointee.isEmpty }
     }
     return true
   }

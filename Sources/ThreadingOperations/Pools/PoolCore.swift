@@ -42,7 +42,6 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   private var lanes: [ObjectIdentifier: Unmanaged<DrainLane>]
   /// Lanes that a shutdown is using.
   private var lanesInUse: Set<ObjectIdentifier> = []
-  private var lookOutFor = PoolCore.longestLookOut
 
   enum Phase {
     case open
@@ -57,6 +56,8 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   private let starving = Atomic<Bool>(false)
   private let closed = Atomic<Bool>(false)
   private let limit: Atomic<Int>
+  /// For how many nanoseconds a thread looks out.
+  private let lookOutFor = Atomic<Int64>(PoolCore.longestLookOut)
 
   init(
     minimum: Int, maximum: Int, closureWidth: Int, idleTimeout: Duration,
@@ -236,10 +237,13 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
     }
     idle.append(worker)
     lock.unlock()
+    let begin = MonotonicInstant.now
     let deadline =
-      idleTimeout >= Self.endless
-      ? MonotonicInstant.distantFuture : MonotonicInstant.now.advanced(by: idleTimeout)
-    if worker.sleep(until: deadline) { return true }
+      idleTimeout >= Self.endless ? MonotonicInstant.distantFuture : begin.advanced(by: idleTimeout)
+    if worker.sleep(until: deadline) {
+      noteSleep(since: begin)
+      return true
+    }
     lock.lock()
     guard let place = idle.firstIndex(where: { $0 === worker }) else {
       // Taken off the list by somebody who is about to wake it.
@@ -271,7 +275,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
 
   // MARK: Looking out
 
-  private static let longestLookOut: Int64 = 20_000
+  private static let longestLookOut: Int64 = 40_000
   private static let shortestLookOut: Int64 = 1_000
 
   private var mayLookOut: Bool {
@@ -281,10 +285,12 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   /// With the lock held, which it gives back and takes again: looks out for a request for some
   /// microseconds. While it does so, requests wake nobody.
   ///
-  /// It looks out for less and less long while nothing comes.
+  /// It looks out for less and less long while nothing comes, and longer again when something came
+  /// shortly after it had given up.
   private func lookOut() {
     isLookingOut = true
-    let limit = MonotonicInstant(nanoseconds: MonotonicInstant.now.nanoseconds + lookOutFor)
+    let longest = lookOutFor.load(ordering: .relaxed)
+    let limit = MonotonicInstant(nanoseconds: MonotonicInstant.now.nanoseconds + longest)
     lock.unlock()
     var found = false
     repeat {
@@ -296,9 +302,20 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
         Processors.relax()
       }
     } while !found && MonotonicInstant.now < limit
+    lookOutFor.store(
+      found ? Self.longestLookOut : max(Self.shortestLookOut, longest / 2), ordering: .relaxed)
     lock.lock()
     isLookingOut = false
-    lookOutFor = found ? Self.longestLookOut : max(Self.shortestLookOut, lookOutFor / 2)
+  }
+
+  /// A thread was woken after a sleep: if that was short, it has given up looking out too early. (Two sleeps
+  /// and two wakes take as long as two longest looks out.)
+  private func noteSleep(since begin: MonotonicInstant) {
+    guard MonotonicInstant.now.nanoseconds - begin.nanoseconds < 2 * Self.longestLookOut else {
+      return
+    }
+    let longer = lookOutFor.load(ordering: .relaxed) * 4
+    lookOutFor.store(min(longer, Self.longestLookOut), ordering: .relaxed)
   }
 
   // MARK: Blocking

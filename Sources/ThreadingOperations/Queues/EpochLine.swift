@@ -18,6 +18,9 @@ struct EpochLine {
 
   private var hasLater: Bool { passed < later.count }
 
+  /// Whether the next epoch is to become current.
+  var isOver: Bool { unfinishedNow == 0 && hasLater }
+
   /// Counts an operation that was added.
   ///
   /// - Returns: the epoch that it belongs to.
@@ -58,7 +61,7 @@ struct EpochLine {
   ///
   /// - Returns: the operations that were held for it, or nil if the current epoch stays.
   mutating func advance() -> OperationList<ReadyLinkage>? {
-    guard hasLater, unfinishedNow == 0 else { return nil }
+    guard isOver else { return nil }
     let next = later[passed]
     passed += 1
     current &+= 1

@@ -2,13 +2,11 @@ internal import Synchronization
 internal import ThreadingLocks
 internal import ThreadingPlatform
 
-/// The inner part of a queue: its lists, its width and its drains. The public object is a handle on it,
-/// so that the queue's operations can keep their queue alive without keeping the user's object alive.
-///
-/// A drain is one thread that runs the queue's operations one after another. Each drain holds a slot, of
-/// which there are `width`; an asynchronous operation whose `main()` has returned takes the slot of its
-/// drain over and gives it back when it finishes. So never more than `width` operations are under way.
+/// The inner part of a queue. The public object is a handle on it, so that the queue's operations can keep
+/// their queue alive without keeping the user's object alive.
+@safe
 final class QueueCore: DrainLane, @unchecked Sendable {
+  // SAFETY of @safe: the pointer is valid for as long as the object.
   // SAFETY of @unchecked: everything below that can change is guarded by `lock`.
 
   /// Never held while code of the user runs. Taken with an operation's lock held, and before an
@@ -18,17 +16,9 @@ final class QueueCore: DrainLane, @unchecked Sendable {
 
   let executor: any LaneExecutor
 
-  // Guarded by `lock`, as is all that follows.
-  private var ready = ReadyList()
-  private var members = OperationList<MemberLinkage>()
-  private(set) var memberCount = 0
-  /// Slots in use: drains, and asynchronous operations on their own.
-  private var slots = 0
-  /// Drains asked for or running, but for those that block.
-  private var drains = 0
-  private var widthNow: Int
-  private var isSuspendedNow = false
-  private var epochs = EpochLine()
+  /// Guarded by `lock`, as is all that follows. Behind a pointer, since Swift checks accesses to the
+  /// properties of an object at run time, which took a third of an operation's whole cost.
+  private let state: UnsafeMutablePointer<QueueState>
   /// The user's object, for `ThreadOperationQueue.current`.
   private weak var handle: ThreadOperationQueue?
   private var hasHandle = true
@@ -38,14 +28,19 @@ final class QueueCore: DrainLane, @unchecked Sendable {
 
   init(name: String, width: Int, executor: any LaneExecutor, owner: AnyObject?) {
     nameNow = name
-    widthNow = width
+    unsafe state = .allocate(capacity: 1)
+    unsafe state.initialize(to: QueueState(width: width))
     self.executor = executor
     executorOwner = owner
     super.init()
     executor.register(self)
   }
 
-  deinit { executor.unregister(self) }
+  deinit {
+    executor.unregister(self)
+    unsafe state.deinitialize(count: 1)
+    unsafe state.deallocate()
+  }
 
   // MARK: Taking operations in
 
@@ -61,22 +56,29 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     }
     lock.lock()
     var arrived = 0
-    for operation in operations where enrol(operation, asBarrier: asBarrier) { arrived += 1 }
-    let wanted = claimDrains(arrived)
+    for operation in operations where unsafe state.pointee.enrol(operation, asBarrier: asBarrier) {
+      arrived += 1
+    }
+    let wanted = unsafe state.pointee.claimDrains(arrived, from: executor)
+    let progress = unsafe state.pointee.progress
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
+    progress?.tell()
   }
 
   /// Takes one operation in.
-  @inline(__always)
   func add(_ operation: ThreadOperation, asBarrier: Bool = false) throws(ThreadOperationError) {
     try claim(operation)
     lock.lock()
-    let wanted = enrol(operation, asBarrier: asBarrier) ? claimDrains(1) : 0
+    let isReady = unsafe state.pointee.enrol(operation, asBarrier: asBarrier)
+    let wanted = isReady ? unsafe state.pointee.claimDrains(1, from: executor) : 0
+    let progress = unsafe state.pointee.progress
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
+    progress?.tell()
   }
 
+  @inline(__always)
   private func claim(_ operation: ThreadOperation) throws(ThreadOperationError) {
     guard !executor.isShutDown else {
       throw ThreadOperationError(
@@ -99,53 +101,13 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     operation.change { word in word.phase = .pending }
   }
 
-  /// With the lock held: makes a claimed operation a member.
-  ///
-  /// - Returns: whether it is in the ready list.
-  private func enrol(_ operation: ThreadOperation, asBarrier: Bool) -> Bool {
-    // The reference that keeps it alive until it has finished; see `ThreadOperation.Ending`.
-    let member = unsafe Unmanaged.passRetained(operation)
-    unsafe members.append(member)
-    memberCount += 1
-    operation.epoch = asBarrier ? epochs.addBarrier() : epochs.add()
-    advance()
-    // acquiring and releasing: pairs with the dependencies that have finished.
-    if operation.holds.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 {
-      return insert(operation, from: .adding)
-    }
-    operation.change { word in
-      word.phase = .waiting
-      word.bits |= OperationWord.isQueued
-    }
-    return false
-  }
-
-  /// With the lock held: puts an operation into the ready list, or into that of a later epoch.
-  ///
-  /// - Returns: whether it may start now.
-  private func insert(_ operation: ThreadOperation, from phase: OperationWord.Phase) -> Bool {
-    let before = operation.update { word in
-      guard word.phase == phase else { return false }
-      word.phase = .ready
-      word.bits |= OperationWord.isQueued
-      return true
-    }
-    guard let before else { return false }
-    let link = unsafe Unmanaged.passUnretained(operation)
-    if epochs.isCurrent(operation.epoch) {
-      unsafe ready.append(link, before.priority)
-      return true
-    }
-    unsafe epochs.hold(link, of: operation.epoch)
-    return false
-  }
-
   // MARK: Becoming ready
 
   /// Lets an operation be ready whose last hold is gone.
   func admit(_ operation: ThreadOperation) {
     lock.lock()
-    let wanted = admitLocked(operation) ? claimDrains(1) : 0
+    let isReady = unsafe state.pointee.admit(operation)
+    let wanted = isReady ? unsafe state.pointee.claimDrains(1, from: executor) : 0
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
   }
@@ -153,83 +115,29 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   /// Lets those of `released` be ready that belong to this queue.
   func admit(_ released: inout ReleasedOperations) {
     lock.lock()
-    var arrived = 0
-    released.take(of: self) { operation in
-      if admitLocked(operation) { arrived += 1 }
-    }
-    let wanted = claimDrains(arrived)
+    let arrived = unsafe state.pointee.admit(&released, of: self)
+    let wanted = unsafe state.pointee.claimDrains(arrived, from: executor)
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
-  }
-
-  private func admitLocked(_ operation: ThreadOperation) -> Bool {
-    // A dependency may have been added since the last hold went, and may have finished since: then
-    // another call has admitted the operation, or will.
-    // relaxed: `withdraw` changes it from 0 with the lock held.
-    guard operation.holds.load(ordering: .relaxed) == 0 else { return false }
-    return insert(operation, from: .waiting)
   }
 
   /// Has an operation without holds wait again, with one hold, because a dependency is being added.
   ///
   /// - Returns: false if it has been started.
   func withdraw(_ operation: ThreadOperation) -> Bool {
-    lock.lock()
-    defer { lock.unlock() }
-    let before = operation.update { word in
-      switch word.phase {
-      case .waiting: return true
-      case .ready:
-        word.phase = .waiting
-        return true
-      default: return false
-      }
-    }
-    guard let before else { return false }
-    if before.phase == .ready { takeOut(operation) }
-    // relaxed: nobody else counts from 0, and those that read it hold the lock.
-    operation.holds.store(1, ordering: .relaxed)
-    return true
-  }
-
-  /// With the lock held: takes a ready operation out of its list.
-  private func takeOut(_ operation: ThreadOperation) {
-    let link = unsafe Unmanaged.passUnretained(operation)
-    if epochs.isCurrent(operation.epoch) {
-      unsafe ready.remove(link)
-    } else {
-      unsafe epochs.release(link, of: operation.epoch)
-    }
+    lock.withLock { unsafe state.pointee.withdraw(operation) }
   }
 
   /// Puts a ready operation behind the others of its present priority.
   func relist(_ operation: ThreadOperation) {
-    lock.lock()
-    defer { lock.unlock() }
-    let now = operation.load()
-    guard now.phase == .ready, epochs.isCurrent(operation.epoch),
-      operation.readyLevel != now.priority.rawValue
-    else { return }
-    let link = unsafe Unmanaged.passUnretained(operation)
-    unsafe ready.remove(link)
-    unsafe ready.append(link, now.priority)
+    lock.withLock { unsafe state.pointee.relist(operation) }
   }
 
   // MARK: Drains
 
-  /// With the lock held: takes slots for at most `count` drains more, which the caller is to request.
-  private func claimDrains(_ count: Int) -> Int {
-    guard !isSuspendedNow else { return 0 }
-    let wanted = min(count, ready.count, widthNow - slots, executor.drainLimit - drains)
-    guard wanted > 0 else { return 0 }
-    slots += wanted
-    drains += wanted
-    return wanted
-  }
-
   override func drain(in context: OperationContext) {
     var turn = executor.beginTurn()
-    var next = takeNext(standingBack: false)
+    var next = takeNext(standingBack: false, onNewSlot: false)
     while let taken = next { next = run(taken, in: context, &turn) }
   }
 
@@ -238,80 +146,58 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     _ taken: TakenOperation, in context: OperationContext, _ turn: inout DrainTurn
   ) -> TakenOperation? {
     // The membership's reference is ours to let go of unless the operation is on its own afterwards.
-    let operation = unsafe taken.operation.takeUnretainedValue()
-    let ending = operation.execute(in: context, skipping: taken.isSkipped)
+    let isSkipped = taken.isSkipped
+    let ending = unsafe taken.operation._withUnsafeGuaranteedRef {
+      $0.execute(in: context, skipping: isSkipped)
+    }
     turn.ran += 1
     let standsBack = executor.isOver(turn)
     switch ending {
     case .finished:
-      var next: TakenOperation?
-      operation.settle(in: context) { released in
-        next = retireAndTakeNext(
-          operation, releasing: &released, standingBack: standsBack)
+      let next = unsafe taken.operation._withUnsafeGuaranteedRef { operation in
+        var next: TakenOperation?
+        operation.settle(in: context) { released in
+          next = retireAndTakeNext(operation, releasing: &released, standingBack: standsBack)
+        }
+        return next
       }
       unsafe taken.operation.release()
       return next
     case .finishedElsewhere:
       unsafe taken.operation.release()
-      return takeNext(standingBack: standsBack)
+      return takeNext(standingBack: standsBack, onNewSlot: false)
     case .isOnItsOwn:
-      return takeNextWithNewSlot(standingBack: standsBack)
+      // The drain's slot stays with the operation.
+      return takeNext(standingBack: standsBack, onNewSlot: true)
     }
   }
 
-  /// An operation that the caller is to run, in phase `executing`.
-  @safe
-  struct TakenOperation {
-    let operation: Unmanaged<ThreadOperation>
-    let isSkipped: Bool
-  }
-
-  /// With the lock held, for a drain: the next operation, or nil, in which case the drain has given up
-  /// its slot and is to end.
-  private func takeLocked(standingBack: Bool) -> TakenOperation? {
-    if !standingBack, !isSuspendedNow, slots <= widthNow, let operation = unsafe ready.popFirst() {
-      let before = unsafe operation._withUnsafeGuaranteedRef { operation in
-        operation.change { word in word.phase = .executing }
-      }
-      return unsafe TakenOperation(
-        operation: operation, isSkipped: before.has(OperationWord.cancelled))
-    }
-    slots -= 1
-    drains -= 1
-    return nil
-  }
-
-  private func takeNext(standingBack: Bool) -> TakenOperation? {
+  private func takeNext(standingBack: Bool, onNewSlot: Bool) -> TakenOperation? {
     lock.lock()
-    let next = takeLocked(standingBack: standingBack)
-    let wanted = standingBack ? claimDrains(1) : 0
+    if onNewSlot { unsafe state.pointee.leaveSlot() }
+    let next = unsafe state.pointee.take(standingBack: standingBack)
+    let wanted = standingBack ? unsafe state.pointee.claimDrains(1, from: executor) : 0
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
     return next
   }
 
-  /// The drain's slot stays with an operation that is on its own.
-  private func takeNextWithNewSlot(standingBack: Bool) -> TakenOperation? {
-    lock.lock()
-    slots += 1
-    let next = takeLocked(standingBack: standingBack)
-    let wanted = standingBack ? claimDrains(1) : 0
-    lock.unlock()
-    if wanted > 0 { executor.request(self, count: wanted) }
-    return next
-  }
-
+  @inline(__always)
   private func retireAndTakeNext(
     _ operation: ThreadOperation, releasing released: inout ReleasedOperations,
     standingBack: Bool
   ) -> TakenOperation? {
     lock.lock()
-    let arrived = retireLocked(operation, releasing: &released)
-    let next = takeLocked(standingBack: standingBack)
+    let arrived = unsafe state.pointee.retire(operation, releasing: &released, of: self)
+    let next = unsafe state.pointee.take(standingBack: standingBack)
     // One of those that arrived, or one that waited before them, is taken by this drain.
-    let wanted = claimDrains(next == nil ? max(arrived, standingBack ? 1 : 0) : arrived - 1)
+    let wanted = unsafe state.pointee.claimDrains(
+      next == nil ? max(arrived, standingBack ? 1 : 0) : arrived - 1, from: executor)
+    if unsafe state.pointee.memberCount == 0 { hasBecomeEmpty() }
+    let progress = unsafe state.pointee.progress
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
+    progress?.tell()
     return next
   }
 
@@ -320,73 +206,35 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     _ operation: ThreadOperation, releasing released: inout ReleasedOperations, freeingSlot: Bool
   ) {
     lock.lock()
-    let arrived = retireLocked(operation, releasing: &released)
-    if freeingSlot { slots -= 1 }
-    let wanted = claimDrains(arrived + (freeingSlot ? 1 : 0))
+    let arrived = unsafe state.pointee.retire(operation, releasing: &released, of: self)
+    if freeingSlot { unsafe state.pointee.freeSlot() }
+    let wanted = unsafe state.pointee.claimDrains(
+      arrived + (freeingSlot ? 1 : 0), from: executor)
+    if unsafe state.pointee.memberCount == 0 { hasBecomeEmpty() }
+    let progress = unsafe state.pointee.progress
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
+    progress?.tell()
   }
 
-  /// - Returns: how many operations came into the ready list.
-  private func retireLocked(
-    _ operation: ThreadOperation, releasing released: inout ReleasedOperations
-  ) -> Int {
-    unsafe members.remove(.passUnretained(operation))
-    memberCount -= 1
-    var arrived = 0
-    if !released.isEmpty {
-      released.take(of: self) { dependant in
-        if admitLocked(dependant) { arrived += 1 }
-      }
-    }
-    epochs.finishOne()
-    arrived += advance()
-    if memberCount == 0 {
-      emptied.broadcast()
-      dropOwnerIfUseless()
-    }
-    return arrived
+  /// With the lock held.
+  private func hasBecomeEmpty() {
+    emptied.broadcast()
+    dropOwnerIfUseless()
   }
 
-  /// With the lock held: opens the next epoch while the current one has nothing unfinished.
-  ///
-  /// - Returns: how many operations came into the ready list.
-  @discardableResult
-  private func advance() -> Int {
-    var arrived = 0
-    while var held = epochs.advance() {
-      while let operation = unsafe held.popFirst() {
-        let priority = unsafe operation._withUnsafeGuaranteedRef { $0.load().priority }
-        unsafe ready.append(operation, priority)
-        arrived += 1
-      }
-    }
-    return arrived
-  }
-
-  override func drainWillBlock() {
-    lock.lock()
-    drains -= 1
-    let wanted = claimDrains(ready.count)
-    lock.unlock()
-    if wanted > 0 { executor.request(self, count: wanted) }
-  }
-
-  override func drainDidBlock() {
-    lock.lock()
-    drains += 1
-    lock.unlock()
-  }
+  override func drainWillBlock() { change { unsafe state.pointee.drainWillBlock() } }
+  override func drainDidBlock() { lock.withLock { unsafe state.pointee.drainDidBlock() } }
 
   // MARK: What the user asks and sets
 
-  var count: Int { lock.withLock { memberCount } }
+  var count: Int { lock.withLock { unsafe state.pointee.memberCount } }
 
   var operations: [ThreadOperation] {
     var all: [ThreadOperation] = []
     lock.lock()
-    all.reserveCapacity(memberCount)
-    members.forEach { all.append($0) }
+    unsafe all.reserveCapacity(state.pointee.memberCount)
+    unsafe state.pointee.members.forEach { all.append($0) }
     lock.unlock()
     return all
   }
@@ -397,21 +245,33 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   }
 
   var width: Int {
-    get { lock.withLock { widthNow } }
-    set { change { widthNow = newValue } }
+    get { lock.withLock { unsafe state.pointee.width } }
+    set { change { unsafe state.pointee.width = newValue } }
   }
 
   var isSuspended: Bool {
-    get { lock.withLock { isSuspendedNow } }
-    set { change { isSuspendedNow = newValue } }
+    get { lock.withLock { unsafe state.pointee.isSuspended } }
+    set { change { unsafe state.pointee.isSuspended = newValue } }
   }
 
+  /// Makes a change with the lock held, and asks for the drains that may run after it.
   private func change(_ body: () -> Void) {
     lock.lock()
     body()
-    let wanted = claimDrains(ready.count)
+    let wanted = unsafe state.pointee.claimDrains(.max, from: executor)
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
+  }
+
+  func trackProgress() -> WorkProgress {
+    let progress = WorkProgress()
+    lock.lock()
+    let before = unsafe state.pointee.progress
+    unsafe state.pointee.track(in: progress)
+    lock.unlock()
+    // Released without the lock.
+    withExtendedLifetime(before) {}
+    return progress
   }
 
   func cancelAll() { for operation in operations { operation.cancel() } }
@@ -419,9 +279,11 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   override func waitUntilEmpty(until deadline: MonotonicInstant) -> Bool {
     lock.lock()
     defer { lock.unlock() }
-    while memberCount > 0 {
+    while unsafe state.pointee.memberCount > 0 {
       let step = executor.tick(before: deadline)
-      if !emptied.wait(lock, until: step), step == deadline { return memberCount == 0 }
+      if !emptied.wait(lock, until: step), step == deadline {
+        return unsafe state.pointee.memberCount == 0
+      }
     }
     return true
   }
@@ -449,7 +311,9 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     lock.lock()
     hasHandle = handle != nil
     // Nobody can resume it any more: what waits is cancelled, so that it ends and is freed.
-    let isStuck = !hasHandle && memberCount > 0 && (isSuspendedNow || widthNow == 0)
+    let isStuck =
+      unsafe !hasHandle && state.pointee.memberCount > 0
+      && (state.pointee.isSuspended || state.pointee.width == 0)
     dropOwnerIfUseless()
     lock.unlock()
     if isStuck { _ = abandon() }
@@ -458,7 +322,7 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   /// With the lock held: lets the executor's threads go once the queue is of no use any more. A finished
   /// operation may keep this object for long.
   private func dropOwnerIfUseless() {
-    if !hasHandle, memberCount == 0 { executorOwner = nil }
+    if !hasHandle, unsafe state.pointee.memberCount == 0 { executorOwner = nil }
   }
 
   /// The pool that runs the queue; nil for a queue on a run loop, or one that is of no use any more.
