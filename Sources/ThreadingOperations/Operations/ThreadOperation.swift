@@ -263,6 +263,8 @@ final class OperationExtras {
   var conditions: [@Sendable (ThreadOperation) throws -> Void] = []
   var cancellationReason: (any Error)?
   var progress: WorkProgress?
+  /// Its number in the trace with that identity.
+  var traceNumber: (ObjectIdentifier, Int)?
   var cancellationHandlers: [@Sendable (ThreadOperation) -> Void] = []
 
   init(name: String?) { self.name = name }

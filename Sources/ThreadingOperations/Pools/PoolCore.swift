@@ -237,11 +237,11 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
     }
     idle.append(worker)
     lock.unlock()
-    let begin = MonotonicInstant.now
     let deadline =
-      idleTimeout >= Self.endless ? MonotonicInstant.distantFuture : begin.advanced(by: idleTimeout)
+      idleTimeout >= Self.endless
+      ? MonotonicInstant.distantFuture : MonotonicInstant.now.advanced(by: idleTimeout)
     if worker.sleep(until: deadline) {
-      noteSleep(since: begin)
+      noteWake(of: worker)
       return true
     }
     lock.lock()
@@ -285,8 +285,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   /// With the lock held, which it gives back and takes again: looks out for a request for some
   /// microseconds. While it does so, requests wake nobody.
   ///
-  /// It looks out for less and less long while nothing comes, and longer again when something came
-  /// shortly after it had given up.
+  /// It looks out for less and less long while nothing comes.
   private func lookOut() {
     isLookingOut = true
     let longest = lookOutFor.load(ordering: .relaxed)
@@ -308,14 +307,12 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
     isLookingOut = false
   }
 
-  /// A thread was woken after a sleep: if that was short, it has given up looking out too early. (Two sleeps
-  /// and two wakes take as long as two longest looks out.)
-  private func noteSleep(since begin: MonotonicInstant) {
-    guard MonotonicInstant.now.nanoseconds - begin.nanoseconds < 2 * Self.longestLookOut else {
-      return
+  /// If waking the thread took long but no longer than a processor needs to leave its own sleep, there was a
+  /// processor without work, and looking out longer would have cost nobody anything.
+  private func noteWake(of worker: PoolWorker) {
+    if (10_000...100_000).contains(worker.sinceWake) {
+      lookOutFor.store(Self.longestLookOut, ordering: .relaxed)
     }
-    let longer = lookOutFor.load(ordering: .relaxed) * 4
-    lookOutFor.store(min(longer, Self.longestLookOut), ordering: .relaxed)
   }
 
   // MARK: Blocking

@@ -9,6 +9,11 @@ final class PoolWorker: Sendable {
   // 1 woken   | is to look for work             | sleep() -> awake
   // 2 asleep  | sleeps, or is about to          | wake() -> woken, sleep() -> awake at its deadline
   private let word = Atomic<UInt32>(0)
+  /// When it was woken last, in nanoseconds. relaxed: a hint.
+  private let wokenAt = Atomic<Int64>(0)
+
+  /// How many nanoseconds ago it was woken.
+  var sinceWake: Int64 { MonotonicInstant.now.nanoseconds - wokenAt.load(ordering: .relaxed) }
 
   // SAFETY of nonisolated(unsafe): written once in the initialiser, before anybody else has the object.
   private nonisolated(unsafe) var thread: PosixThread<Void, Never>?
@@ -55,6 +60,9 @@ final class PoolWorker: Sendable {
   /// Wakes the thread, or keeps it from falling asleep.
   func wake() {
     // releasing: what the waker wrote is seen by the thread that it wakes.
-    if word.exchange(1, ordering: .releasing) == 2 { Futex.wake(word, count: 1) }
+    if word.exchange(1, ordering: .releasing) == 2 {
+      wokenAt.store(MonotonicInstant.now.nanoseconds, ordering: .relaxed)
+      Futex.wake(word, count: 1)
+    }
   }
 }

@@ -16,6 +16,9 @@ final class QueueCore: DrainLane, @unchecked Sendable {
 
   let executor: any LaneExecutor
 
+  /// Whether `traceNow` is there, for looks without the lock. relaxed: whoever comes late is not recorded.
+  private let isTraced = Atomic<Bool>(false)
+
   /// Guarded by `lock`, as is all that follows. Behind a pointer, since Swift checks accesses to the
   /// properties of an object at run time, which took a third of an operation's whole cost.
   private let state: UnsafeMutablePointer<QueueState>
@@ -25,6 +28,7 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   /// Keeps the executor's threads for as long as the queue is of use.
   private var executorOwner: AnyObject?
   private var nameNow: String
+  private var traceNow: OperationTrace?
 
   init(name: String, width: Int, executor: any LaneExecutor, owner: AnyObject?) {
     nameNow = name
@@ -46,13 +50,18 @@ final class QueueCore: DrainLane, @unchecked Sendable {
 
   /// Takes operations in, all or none.
   func add(_ operations: [ThreadOperation], asBarrier: Bool = false) throws(ThreadOperationError) {
+    let trace = activeTrace
     for (index, operation) in operations.enumerated() {
       do throws(ThreadOperationError) {
         try claim(operation)
       } catch {
-        for claimed in operations[..<index] { unclaim(claimed) }
+        for claimed in operations[..<index] {
+          trace?.noteRefused(claimed)
+          unclaim(claimed)
+        }
         throw error
       }
+      trace?.noteAdding(operation)
     }
     lock.lock()
     var arrived = 0
@@ -69,6 +78,7 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   /// Takes one operation in.
   func add(_ operation: ThreadOperation, asBarrier: Bool = false) throws(ThreadOperationError) {
     try claim(operation)
+    activeTrace?.noteAdding(operation)
     lock.lock()
     let isReady = unsafe state.pointee.enrol(operation, asBarrier: asBarrier)
     let wanted = isReady ? unsafe state.pointee.claimDrains(1, from: executor) : 0
@@ -147,8 +157,13 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   ) -> TakenOperation? {
     // The membership's reference is ours to let go of unless the operation is on its own afterwards.
     let isSkipped = taken.isSkipped
-    let ending = unsafe taken.operation._withUnsafeGuaranteedRef {
-      $0.execute(in: context, skipping: isSkipped)
+    let trace = activeTrace
+    let ending = unsafe taken.operation._withUnsafeGuaranteedRef { operation in
+      guard let trace else { return operation.execute(in: context, skipping: isSkipped) }
+      let identity = ObjectIdentifier(operation)
+      trace.noteStart(operation, isSkipped: isSkipped)
+      defer { trace.noteReturn(identity) }
+      return operation.execute(in: context, skipping: isSkipped)
     }
     turn.ran += 1
     let standsBack = executor.isOver(turn)
@@ -187,6 +202,7 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     _ operation: ThreadOperation, releasing released: inout ReleasedOperations,
     standingBack: Bool
   ) -> TakenOperation? {
+    if let trace = activeTrace { trace.noteEnd(operation, queue: name) }
     lock.lock()
     let arrived = unsafe state.pointee.retire(operation, releasing: &released, of: self)
     let next = unsafe state.pointee.take(standingBack: standingBack)
@@ -205,6 +221,7 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   func retire(
     _ operation: ThreadOperation, releasing released: inout ReleasedOperations, freeingSlot: Bool
   ) {
+    if let trace = activeTrace { trace.noteEnd(operation, queue: name) }
     lock.lock()
     let arrived = unsafe state.pointee.retire(operation, releasing: &released, of: self)
     if freeingSlot { unsafe state.pointee.freeSlot() }
@@ -261,6 +278,25 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     let wanted = unsafe state.pointee.claimDrains(.max, from: executor)
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
+  }
+
+  var trace: OperationTrace? {
+    get { lock.withLock { traceNow } }
+    set {
+      let before = lock.withLock {
+        let before = traceNow
+        traceNow = newValue
+        isTraced.store(newValue != nil, ordering: .relaxed)
+        return before
+      }
+      // Released without the lock.
+      withExtendedLifetime(before) {}
+    }
+  }
+
+  @inline(__always)
+  private var activeTrace: OperationTrace? {
+    isTraced.load(ordering: .relaxed) ? trace : nil
   }
 
   func trackProgress() -> WorkProgress {

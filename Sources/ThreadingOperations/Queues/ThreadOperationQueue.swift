@@ -193,6 +193,13 @@ public final class ThreadOperationQueue: Sendable {
     set { core.name = newValue }
   }
 
+  /// Where the queue records its operations; nil for nowhere. May be changed at any time: an operation is
+  /// recorded if the trace was there when it was added.
+  public var trace: OperationTrace? {
+    get { core.trace }
+    set { core.trace = newValue }
+  }
+
   /// How many operations were added and have not finished. An operation is counted no longer when a wait
   /// for it returns.
   public var operationCount: Int { core.count }
