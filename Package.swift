@@ -39,6 +39,7 @@ let package = Package(
     .library(name: "ThreadingFoundation", targets: ["ThreadingFoundation"]),
     .executable(name: "benchmarks", targets: ["benchmarks"]),
     .executable(name: "thread-cost", targets: ["thread-cost"]),
+    .executable(name: "lock-contention", targets: ["lock-contention"]),
     .executable(name: "guide", targets: ["guide"]),
   ],
   targets: [
@@ -106,6 +107,9 @@ let package = Package(
     .executableTarget(
       name: "startup-bare", path: "Benchmarks/startup/bare", swiftSettings: swiftSettings),
     .executableTarget(
+      name: "lock-contention", dependencies: ["Threading", "ThreadingPlatform"],
+      path: "Benchmarks/lock-contention", swiftSettings: swiftSettings),
+    .executableTarget(
       name: "guide", dependencies: ["Threading", "ThreadingFoundation"], path: "Guide",
       exclude: ["README.md", "COVERAGE.md"] + guideChapters.map { "\($0)/README.md" },
       resources: [.copy("SampleFeed")],
@@ -143,6 +147,8 @@ let package = Package(
       name: "BenchmarksTests",
       dependencies: ["BenchmarkSupport", "benchmarks", "thread-cost", "TestSupport"],
       swiftSettings: swiftSettings),
+    .testTarget(
+      name: "LockContentionTests", dependencies: ["lock-contention"], swiftSettings: swiftSettings),
     .testTarget(name: "ProjectTests", swiftSettings: swiftSettings),
     .testTarget(
       name: "GuideTests", dependencies: ["guide", "TestSupport"], swiftSettings: swiftSettings),

@@ -1,0 +1,80 @@
+import Foundation
+
+/// The rows as text.
+struct Report {
+  let options: Options
+  let rows: [Row]
+
+  var text: String {
+    switch options.format {
+    case .table: table
+    case .tsv: ([header] + rows.map(cells)).map { $0.joined(separator: "\t") + "\n" }.joined()
+    case .json: json
+    }
+  }
+
+  private var header: [String] { Row.CodingKeys.allCases.map(\.rawValue) }
+
+  private func cells(_ row: Row) -> [String] {
+    [row.lock, String(row.threads), String(row.turns)]
+      + [
+        row.nanoseconds, row.minimumNanoseconds, row.processorNanoseconds, row.shareRatio,
+        row.handedPercent, row.longestMilliseconds, row.worstMilliseconds,
+      ].map { String(format: "%.2f", $0) }
+  }
+
+  private var table: String {
+    let lines = [header] + rows.map(cells)
+    let widths = header.indices.map { column in lines.map { $0[column].count }.max()! }
+    let setting = """
+      \(options.inside) ns inside, \(options.outside) ns outside, placement \
+      \(options.placement.rawValue), \(options.slices) slices of \(options.slice) ms each, \
+      interleaved
+
+
+      """
+    return setting
+      + lines.map { line in
+        line.enumerated().map { column, cell in
+          let padding = String(repeating: " ", count: widths[column] - cell.count)
+          return column == 0 ? cell + padding : padding + cell
+        }.joined(separator: "  ") + "\n"
+      }.joined()
+  }
+
+  private var json: String {
+    let document = Document(
+      schema: "swift-threading lock-contention 1", insideNanoseconds: options.inside,
+      outsideNanoseconds: options.outside, placement: options.placement.rawValue,
+      slices: options.slices, sliceMilliseconds: options.slice, rows: rows)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    do {
+      return String(decoding: try encoder.encode(document), as: UTF8.self) + "\n"
+    } catch {
+      // Only a figure that is not a number could not be written; all are finite.
+      fatalError("Report: \(error)")
+    }
+  }
+
+  /// The shape of `--format json`.
+  struct Document: Codable, Equatable {
+    let schema: String
+    let insideNanoseconds: Int
+    let outsideNanoseconds: Int
+    let placement: String
+    let slices: Int
+    let sliceMilliseconds: Int
+    let rows: [Row]
+
+    enum CodingKeys: String, CodingKey {
+      case schema
+      case insideNanoseconds = "inside_ns"
+      case outsideNanoseconds = "outside_ns"
+      case placement
+      case slices
+      case sliceMilliseconds = "slice_ms"
+      case rows
+    }
+  }
+}

@@ -1,0 +1,51 @@
+/// The text of `--help`.
+enum Usage {
+  static var text: String {
+    let entrants = Entrant.all.map { entrant in
+      "  \(entrant.name)\(String(repeating: " ", count: 18 - entrant.name.count))\(entrant.about)"
+    }
+    return """
+      Has threads take one lock in turn, and tells the speed, the cost and the fairness of locks.
+
+      USAGE: lock-contention [--threads N,N] [--inside NS] [--outside NS] [--seconds S]
+                             [--slice MS] [--locks NAME,NAME] [--placement free|one]
+                             [--format table|tsv|json]
+
+      OPTIONS:
+        --threads N,N     Numbers of threads, \(Options.allowedThreads.lowerBound) to \
+      \(Options.allowedThreads.upperBound) each; 2,4,8 if not given.
+        --inside NS       Work with the lock held, in nanoseconds; 20 if not given.
+        --outside NS      Work without it, in nanoseconds; 50 if not given.
+        --seconds S       Seconds for each lock at each number of threads; 2 if not given.
+        --slice MS        Milliseconds of a slice; 50 if not given. Locks take turns by slices.
+        --locks NAME,NAME Which locks; all if not given.
+        --placement P     free: threads run where the scheduler puts them (if not given);
+                          one: all on one processor.
+        --format F        table (for people; the default), tsv or json.
+        --help            Print this text.
+
+      LOCKS:
+      \(entrants.joined(separator: "\n"))
+
+      COLUMNS:
+        ns, min_ns    wall time of a turn (lock, work inside, unlock, work outside), with all
+                      threads together: median and minimum of the slices
+        cpu_ns        processor time of a turn, over all threads: median of the slices
+        max/min       turns of the thread that got most, for one of the thread that got fewest:
+                      median of the slices
+        handed_%      turns of another thread than the turn before: median of the slices
+        longest_ms    longest time that any thread went without a turn in a slice: median of the
+                      slices
+        worst_ms      the same, the longest of all slices
+
+      Each second slice has every turn timed, for the last two columns, and does not count for the
+      others. What `none` shows there is the scheduler's doing: threads that want no lock.
+
+      EXIT STATUS:
+        0   all went well
+        1   a lock let two threads in at a time, or the system refused a thread
+        64  the command line cannot be followed
+
+      """
+  }
+}
