@@ -239,6 +239,19 @@ int ctp_allowed_processors(void *mask, size_t size) {
   return sched_getaffinity(0, size, mask) == 0 ? CPU_COUNT_S(size, (cpu_set_t *)mask) : -errno;
 }
 
+static int ctp_start_processors = 1;
+
+// Before `main`: later, threads may have bound themselves to processors, and others not.
+__attribute__((constructor)) static void ctp_count_processors(void) {
+  cpu_set_t mask;
+  int count = ctp_allowed_processors(&mask, sizeof mask);
+  // More processors than the usual mask has room for.
+  if (count < 1) count = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  if (count > 1) ctp_start_processors = count;
+}
+
+int ctp_processors_at_start(void) { return ctp_start_processors; }
+
 int ctp_pidfd_open(pid_t process) {
   long descriptor = syscall(SYS_pidfd_open, process, 0);
   return descriptor >= 0 ? (int)descriptor : -errno;

@@ -184,6 +184,9 @@ static inline void ctp_spin_hint(void) {
 /// number, or a negative errno (EINVAL when the room is too small for the kernel's mask).
 int ctp_allowed_processors(void *mask, size_t size);
 
+/// How many processors the process could use when it was started; at least 1.
+int ctp_processors_at_start(void);
+
 // MARK: Thread attributes that the Glibc module does not show
 
 /// Names a live thread (at most 15 bytes and a terminating zero). Returns an errno.

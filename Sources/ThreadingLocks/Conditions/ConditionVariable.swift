@@ -26,25 +26,43 @@ public import ThreadingPlatform
 /// - Note: Safe to use from any thread. The mutex orders what its holders write; the condition
 ///   itself orders nothing more.
 public struct ConditionVariable: ~Copyable, Sendable {
-  // A waiter reads `sequence` with the mutex held and sleeps while it stands still; a signal moves
-  // it on, then wakes. Whatever the order of the two, the waiter sees the word changed or is woken.
+  // A waiter reads `sequence` with the mutex held, counts itself among `sleeping` and sleeps while
+  // the sequence stands still; a signal moves it on, then looks for sleepers and wakes. Of the count
+  // and the move one comes first: if the count, the signal sees it; if the move, the kernel, which
+  // compares the word after the count, does not let the waiter sleep.
   // (It would miss exactly 2^32 signals that come between its reading and its sleeping.)
 
   /// Counts signals that found a waiter.
   private let sequence = Atomic<UInt32>(0)
   /// Threads inside `wait`. Changed with the mutex held.
   private let waiting = Atomic<UInt32>(0)
+  /// Those of them that sleep, or are about to or have just done so.
+  private let sleeping = Atomic<UInt32>(0)
+  private let history = SpinHistory()
   /// Which mutex those threads use. Only to find misuse; means something while `waiting` is not 0.
   private let mutexInUse = Atomic<UInt>(0)
 
+  private let label: String?
+
   /// A condition that nobody waits for.
-  public init() {}
+  ///
+  /// - Parameter label: What messages about misuse call the condition; without one they give its
+  ///   address.
+  public init(label: String? = nil) {
+    self.label = label
+  }
+
+  private var name: String {
+    label.map { "ConditionVariable \"\($0)\"" } ?? "ConditionVariable"
+  }
 
   deinit {
     // relaxed: whoever destroys the condition has exclusive access to it.
     let left = waiting.load(ordering: .relaxed)
     if left != 0 {
-      fatalError("ConditionVariable: destroyed while \(left) threads wait for it")
+      fatalError(
+        "\(name): destroyed while \(left) threads wait for it, at \(Futex.hexAddress(of: sequence))"
+      )
     }
   }
 
@@ -66,10 +84,20 @@ public struct ConditionVariable: ~Copyable, Sendable {
     let seen = sequence.load(ordering: .relaxed)
     waiting.wrappingAdd(1, ordering: .relaxed)
     mutex.unlock()
-    let result = Futex.wait(sequence, while: seen, until: deadline)
-    mutex.lock()
+    var hasTimedOut = false
+    // relaxed: the mutex orders what is waited for.
+    if history.look(until: deadline, for: { sequence.load(ordering: .relaxed) != seen }) {
+      mutex.lock()
+    } else {
+      // sequentially consistent: pairs with the same in notify(); see above.
+      sleeping.wrappingAdd(1, ordering: .sequentiallyConsistent)
+      hasTimedOut = Futex.wait(sequence, while: seen, until: deadline) == .timedOut
+      // relaxed: only says that one less sleeps.
+      sleeping.wrappingSubtract(1, ordering: .relaxed)
+      mutex.lockAfterSleep()
+    }
     waiting.wrappingSubtract(1, ordering: .relaxed)
-    return result != .timedOut
+    return !hasTimedOut
   }
 
   /// Gives the mutex back, sleeps until signalled or for as long as `duration`, and takes the mutex
@@ -132,22 +160,28 @@ public struct ConditionVariable: ~Copyable, Sendable {
     // relaxed: the change that is signalled was made with the mutex held, so each thread that
     // could have missed it has counted itself before that.
     guard waiting.load(ordering: .relaxed) != 0 else { return }
-    // relaxed: the kernel orders the sleeper's look at the word against this; data goes through the
+    // sequentially consistent, both: pair with the same in wait(); see above. Data goes through the
     // mutex.
-    sequence.wrappingAdd(1, ordering: .relaxed)
-    Futex.wake(sequence, count: count)
+    sequence.wrappingAdd(1, ordering: .sequentiallyConsistent)
+    if sleeping.load(ordering: .sequentiallyConsistent) != 0 {
+      Futex.wake(sequence, count: count)
+    }
   }
 
   private borrowing func checkUse(of mutex: borrowing FastMutex) {
     guard mutex.isHeldByCurrentThread else {
-      fatalError("ConditionVariable.wait: the calling thread does not hold the mutex")
+      fatalError(
+        "\(name).wait: the calling thread does not hold the mutex at \(mutex.address), called by "
+          + SystemThread.describe(SystemThread.currentID))
     }
     let address = Futex.address(of: mutex.word)
     // relaxed, all: the mutex is held, so with one mutex in use nobody else is here.
     if waiting.load(ordering: .relaxed) == 0 {
       mutexInUse.store(address, ordering: .relaxed)
     } else if mutexInUse.load(ordering: .relaxed) != address {
-      fatalError("ConditionVariable.wait: other threads wait with another mutex")
+      fatalError(
+        "\(name).wait: other threads wait with another mutex than the one at \(mutex.address), "
+          + "called by \(SystemThread.describe(SystemThread.currentID))")
     }
   }
 }

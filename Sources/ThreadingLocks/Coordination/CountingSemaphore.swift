@@ -6,8 +6,8 @@ public import ThreadingPlatform
 /// It bounds how many threads do something at once, or counts what has been made and not yet
 /// consumed. Permits have no owner: any thread may release.
 ///
-/// Threads are served strictly in the order in which they began to wait, each with all the permits
-/// it asked for at once. So a thread that waits for many permits is not overtaken by those that ask
+/// Threads that do not get their permits at once, or after a short look where that has paid of late,
+/// stand in a queue and are served strictly in its order, each with all the permits it asked for. So a thread that waits for many permits is not overtaken by those that ask
 /// for few, and one that gives up lets those behind it pass.
 ///
 /// - Note: Safe to use from any thread. What a thread wrote before ``release(_:)`` happens before
@@ -25,6 +25,7 @@ public final class CountingSemaphore: Sendable {
   @inlinable static var queued: UInt64 { 1 }
 
   private let queue = Locked(WaitQueue<Int>())
+  private let history = SpinHistory()
   private let label: String?
 
   /// The largest number of permits that a semaphore can hold.
@@ -161,21 +162,30 @@ public final class CountingSemaphore: Sendable {
 extension CountingSemaphore {
   @usableFromInline
   func acquireSlowly(_ count: Int, until deadline: MonotonicInstant) -> Bool {
+    history.look(until: deadline, for: { tryAcquire(count) }) || stand(for: count, until: deadline)
+  }
+
+  /// Takes permits in the order in which threads call this.
+  func stand(for count: Int, until deadline: MonotonicInstant) -> Bool {
     let waiter = Waiter(count)
     let taken = queue.withLock { queue in
-      while !tryAcquire(count) {
-        let seen = word.load(ordering: .relaxed)
-        if seen & Self.queued != 0 {
-          queue.append(waiter)
-          return false
-        }
+      var seen = word.load(ordering: .relaxed)
+      while seen & Self.queued == 0 {
+        let isEnough = seen >= UInt64(count) << 1
         // Permits may have come meanwhile; only a word without enough of them gets the bit.
-        guard seen < UInt64(count) << 1 else { continue }
-        // relaxed: the bit sends others to `queue`, whose lock orders what follows.
-        _ = word.compareExchange(
-          expected: seen, desired: seen | Self.queued, ordering: .relaxed)
+        // acquiring: pairs with the release in release(), if permits are taken; the bit sends others
+        // to `queue`, whose lock orders what follows.
+        let (changed, original) = word.compareExchange(
+          expected: seen, desired: isEnough ? seen - UInt64(count) << 1 : seen | Self.queued,
+          ordering: .acquiring)
+        if changed {
+          if isEnough { return true }
+          break
+        }
+        seen = original
       }
-      return true
+      queue.append(waiter)
+      return false
     }
     if taken || waiter.sleep(until: deadline) { return true }
     return giveUp(waiter)

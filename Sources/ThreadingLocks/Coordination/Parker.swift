@@ -17,6 +17,7 @@ public final class Parker: Sendable {
   // asleep = 1 | the thread may be sleeping   | unpark() -> permit, and wakes; its moment -> empty
   // permit = 2 | a permit                     | park() -> empty
   private let word = Atomic<UInt32>(0)
+  private let history = SpinHistory()
   private let label: String?
 
   private static var empty: UInt32 { 0 }
@@ -42,7 +43,7 @@ public final class Parker: Sendable {
   @available(*, noasync, message: "park blocks the calling thread")
   public func park(until deadline: MonotonicInstant) -> Bool {
     // acquiring, all: pair with the release in unpark().
-    if takePermit() { return true }
+    if takePermit() || history.look(until: deadline, for: { takePermit() }) { return true }
     let (slept, seen) = word.compareExchange(
       expected: Self.empty, desired: Self.asleep, ordering: .acquiring)
     if !slept {
@@ -78,7 +79,10 @@ public final class Parker: Sendable {
   }
 
   private func takePermit() -> Bool {
-    word.compareExchange(expected: Self.permit, desired: Self.empty, ordering: .acquiring).exchanged
+    // relaxed: looked at first, so that looking again and again leaves the word to its writer.
+    word.load(ordering: .relaxed) == Self.permit
+      && word.compareExchange(expected: Self.permit, desired: Self.empty, ordering: .acquiring)
+        .exchanged
   }
 
   private func stopSecondParking() -> Never {

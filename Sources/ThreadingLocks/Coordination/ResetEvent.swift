@@ -30,6 +30,7 @@ public final class ResetEvent: Sendable {
   // lock held while it is false: so true with a queue does not occur.
   private let isSetFlag: Atomic<Bool>
   private let queue = Locked(WaitQueue<Void>())
+  private let history = SpinHistory()
   private let kind: Reset
 
   /// An event.
@@ -97,7 +98,7 @@ public final class ResetEvent: Sendable {
   /// - Returns: Whether the event was set; an automatic event has then let this thread through.
   @available(*, noasync, message: "wait blocks the calling thread")
   public func wait(until deadline: MonotonicInstant) -> Bool {
-    if tryWait() { return true }
+    if tryWait() || history.look(until: deadline, for: { isSet && tryWait() }) { return true }
     let waiter = Waiter(())
     let passed = queue.withLock { queue in
       if tryWait() { return true }

@@ -89,7 +89,7 @@ public final class FairMutex: Sendable {
   private func take(until deadline: MonotonicInstant) -> Bool {
     let me = ctp_thread_id()
     if owner.load(ordering: .relaxed) == me { stop("locked again by its owner") }
-    guard permit.tryAcquire() || permit.acquireSlowly(1, until: deadline) else { return false }
+    guard permit.tryAcquire() || permit.stand(for: 1, until: deadline) else { return false }
     owner.store(me, ordering: .relaxed)
     return true
   }

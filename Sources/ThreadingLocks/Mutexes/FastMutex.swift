@@ -5,10 +5,12 @@ public import ThreadingPlatform
 /// A lock for short critical sections: one 32-bit word, no allocation, no system call unless a
 /// thread has to sleep or be woken.
 ///
-/// A thread that finds the lock held spins for a moment and then sleeps in the kernel. The lock is
-/// not fair: a running thread may take it ahead of one that is being woken, which is what keeps it
-/// fast under contention. It is not recursive, and it does not lend its owner the priority of those
-/// that wait.
+/// A thread that finds the lock held spins for some 10 us at most and then sleeps in the kernel; with
+/// one processor it sleeps at once. The lock is not fair: a running thread may take it ahead of one
+/// that is being woken, which is what keeps it fast under contention. But nobody is overtaken for
+/// ever: once a thread has waited for a millisecond, the lock goes to those that have slept for it,
+/// oldest first, until one comes that has not waited so long. It is not recursive, and it does not
+/// lend its owner the priority of those that wait.
 ///
 /// The word holds the owner's kernel thread id, so misuse is found in every build: locking again
 /// by the owner, unlocking by anybody else, and destroying the lock while it is held stop the
@@ -21,20 +23,33 @@ public import ThreadingPlatform
 /// - Note: Safe to use from any thread. Everything written before ``unlock()`` happens before the
 ///   next ``lock()`` returns.
 public struct FastMutex: ~Copyable, Sendable {
-  // State            | meaning                         | leaves by
-  // 0                | free                            | lock() -> owner, or owner + waiters by
-  //                  |                                 | a thread that has slept
-  // owner            | held, nobody sleeps             | unlock() -> 0, waiter -> owner + waiters
-  // owner + waiters  | held, a thread may be sleeping  | unlock() -> 0, and wakes one
+  // State                      | meaning                        | leaves by
+  // 0                          | free                           | lock() -> owner, with `waiters`
+  //                            |                                | by a thread that has slept
+  // owner                      | held, nobody sleeps            | unlock() -> 0; waiter sets
+  //                            |                                | `waiters`, perhaps `overdue` too
+  // owner + waiters            | held, a thread may be sleeping | unlock() -> 0, and wakes one;
+  //                            |                                | waiter sets `overdue`
+  // owner + waiters + overdue  | held, a thread has waited for  | unlock() -> waiters + overdue, and
+  //                            | too long                       | wakes one
+  // waiters + overdue          | kept for threads that have     | such a thread -> owner + waiters,
+  //                            | slept; nobody holds it         | + overdue if it is overdue itself
   //
-  // Kernel thread ids are below 2^22 (see proc(5), pid_max), so the top bit is free.
+  // Kernel thread ids are below 2^22 (see proc(5), pid_max), so the two top bits are free.
   //
-  // The bit may be set with nobody asleep (one wake too many), never clear with somebody asleep
+  // `waiters` may be set with nobody asleep (one wake too many), never clear with somebody asleep
   // and no thread on its way to take the lock: a thread that has slept takes the lock with the bit
   // set, or sets it before it sleeps again.
+  //
+  // Nor may the lock be kept for threads that are not there, all of them having given up: so one
+  // that comes anew and finds it kept sleeps for a moment only, and is then one of those that it is
+  // kept for. tryLock() takes a lock that is kept, since it may not say that a free one is held.
   @usableFromInline let word = Atomic<UInt32>(0)
 
   @inlinable static var waiters: UInt32 { 1 << 31 }
+  @inlinable static var overdue: UInt32 { 1 << 30 }
+  /// The bits of the owner's id.
+  @inlinable static var owner: UInt32 { overdue - 1 }
 
   /// A free lock.
   @inlinable
@@ -44,7 +59,7 @@ public struct FastMutex: ~Copyable, Sendable {
   deinit {
     // relaxed: whoever destroys the lock has exclusive access to it.
     let last = word.load(ordering: .relaxed)
-    if last != 0 { Self.stopDestroying(last) }
+    if last & Self.owner != 0 { stopDestroying(last) }
   }
 
   /// Takes the lock, sleeping until it is free.
@@ -67,7 +82,11 @@ public struct FastMutex: ~Copyable, Sendable {
   /// - Returns: Whether the calling thread has taken the lock; false also when it already held it.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
   @inlinable
-  public borrowing func tryLock() -> Bool {
+  public borrowing func tryLock() -> Bool { takeIfFree() || takeIfKept() }
+
+  /// The fast path of all that take the lock.
+  @inlinable
+  borrowing func takeIfFree() -> Bool {
     // acquiring: pairs with the release in unlock().
     word.compareExchange(expected: 0, desired: ctp_thread_id(), ordering: .acquiring).exchanged
   }
@@ -80,10 +99,7 @@ public struct FastMutex: ~Copyable, Sendable {
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
   @inlinable
   public borrowing func lock(until deadline: MonotonicInstant) -> Bool {
-    let me = ctp_thread_id()
-    // acquiring: pairs with the release in unlock().
-    return word.compareExchange(expected: 0, desired: me, ordering: .acquiring).exchanged
-      || lockSlowly(me, until: deadline)
+    takeIfFree() || lockSlowly(ctp_thread_id(), until: deadline)
   }
 
   /// Takes the lock, sleeping until it is free or for as long as `duration`.
@@ -95,7 +111,7 @@ public struct FastMutex: ~Copyable, Sendable {
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
   @inlinable
   public borrowing func lock(for duration: Duration) -> Bool {
-    tryLock() || lock(until: .now.advanced(by: duration))
+    takeIfFree() || lock(until: .now.advanced(by: duration))
   }
 
   /// Gives the lock back and wakes one thread that sleeps for it, if any.
@@ -142,83 +158,6 @@ public struct FastMutex: ~Copyable, Sendable {
   @inlinable
   public var isHeldByCurrentThread: Bool {
     // relaxed: only the owner itself can find its own id, which it wrote.
-    word.load(ordering: .relaxed) & ~Self.waiters == ctp_thread_id()
+    word.load(ordering: .relaxed) & Self.owner == ctp_thread_id()
   }
-}
-
-extension FastMutex {
-  private static var spinLimit: Int { 100 }
-
-  @usableFromInline
-  @discardableResult
-  borrowing func lockSlowly(_ me: UInt32, until deadline: MonotonicInstant) -> Bool {
-    var seen = word.load(ordering: .relaxed)
-    if seen & ~Self.waiters == me { stopRelocking(me) }
-    var spins = 0
-    // The bit that this thread leaves in the word once it has slept: others may still be sleeping.
-    var mark: UInt32 = 0
-    while true {
-      if seen == 0 {
-        // acquiring: pairs with the release in unlock().
-        let (taken, original) = word.compareExchange(
-          expected: 0, desired: me | mark, ordering: .acquiring)
-        if taken { return true }
-        seen = original
-        continue
-      }
-      if seen & Self.waiters == 0 {
-        if spins < Self.spinLimit {
-          spins += 1
-          ctp_spin_hint()
-          seen = word.load(ordering: .relaxed)
-          continue
-        }
-        // relaxed: the bit only asks the owner for a wake; no data goes with it.
-        let (marked, original) = word.compareExchange(
-          expected: seen, desired: seen | Self.waiters, ordering: .relaxed)
-        guard marked else {
-          seen = original
-          continue
-        }
-        seen |= Self.waiters
-      }
-      // A wait that timed out was not woken, so no wake is lost by leaving; the bit stays behind.
-      if Futex.wait(word, while: seen, until: deadline) == .timedOut { return false }
-      mark = Self.waiters
-      seen = word.load(ordering: .relaxed)
-    }
-  }
-
-  @usableFromInline
-  borrowing func unlockSlowly(_ me: UInt32) {
-    let seen = word.load(ordering: .relaxed)
-    guard seen & ~Self.waiters == me else { stopForeignUnlock(seen & ~Self.waiters, me) }
-    // Held by us with the bit set: nobody else changes the word now. releasing: as in unlock().
-    word.store(0, ordering: .releasing)
-    Futex.wake(word, count: 1)
-  }
-
-  private borrowing func stopRelocking(_ me: UInt32) -> Never {
-    fatalError(
-      "FastMutex.lock: the lock at \(address) is already held by the calling thread, "
-        + Self.describe(me))
-  }
-
-  private borrowing func stopForeignUnlock(_ owner: UInt32, _ me: UInt32) -> Never {
-    let holder = owner == 0 ? "nobody" : Self.describe(owner)
-    fatalError(
-      "FastMutex.unlock: the lock at \(address) is held by \(holder), "
-        + "and was unlocked by \(Self.describe(me))")
-  }
-
-  @usableFromInline
-  static func stopDestroying(_ last: UInt32) -> Never {
-    fatalError("FastMutex: a lock was destroyed while held by \(describe(last & ~waiters))")
-  }
-
-  static func describe(_ id: UInt32) -> String {
-    SystemThread.describe(id)
-  }
-
-  private var address: String { "0x" + String(Futex.address(of: word), radix: 16) }
 }

@@ -97,7 +97,7 @@ extension Locked where Value: ~Copyable {
   private borrowing func lock(
     when condition: @escaping @Sendable (borrowing Value) -> Bool, until deadline: MonotonicInstant
   ) -> Bool {
-    if unsafe !header.pointee.mutex.tryLock() { lockSlowly(until: .distantFuture) }
+    if unsafe !header.pointee.mutex.takeIfFree() { lockSlowly(until: .distantFuture) }
     if unsafe condition(value.pointee) { return true }
     let conditions = conditionsForWaiting()
     var isFirstTime = true

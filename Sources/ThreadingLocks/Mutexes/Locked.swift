@@ -57,7 +57,9 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   @inlinable
   deinit {
     // relaxed: whoever destroys the lock has exclusive access to it.
-    if unsafe header.pointee.mutex.word.load(ordering: .relaxed) != 0 { stopDestroying() }
+    if unsafe header.pointee.mutex.word.load(ordering: .relaxed) & FastMutex.owner != 0 {
+      stopDestroying()
+    }
     if unsafe header.pointee.conditions.load(ordering: .relaxed) != 0 { releaseConditions() }
     unsafe value.deinitialize(count: 1)
     unsafe header.deinitialize(count: 1)
@@ -74,7 +76,7 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
-    if unsafe !header.pointee.mutex.tryLock() {
+    if unsafe !header.pointee.mutex.takeIfFree() {
       lockSlowly(until: .distantFuture)
     }
     defer { giveBack() }
@@ -107,7 +109,7 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     until deadline: MonotonicInstant,
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result? {
-    if unsafe !header.pointee.mutex.tryLock() {
+    if unsafe !header.pointee.mutex.takeIfFree() {
       guard lockSlowly(until: deadline) else { return nil }
     }
     defer { giveBack() }

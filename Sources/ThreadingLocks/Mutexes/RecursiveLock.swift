@@ -1,4 +1,3 @@
-internal import CThreadingPlatform
 public import Synchronization
 public import ThreadingPlatform
 
@@ -18,14 +17,22 @@ public struct RecursiveLock: ~Copyable, Sendable {
   /// it, so relaxed accesses do: `mutex` orders those of one owner before those of the next.
   @usableFromInline let extra = Atomic<UInt32>(0)
 
+  @usableFromInline let label: String?
+
   /// A free lock.
+  ///
+  /// - Parameter label: What messages about misuse call the lock; without one they give its address.
   @inlinable
-  public init() {}
+  public init(label: String? = nil) {
+    self.label = label
+  }
 
   @inlinable
   deinit {
     // relaxed: whoever destroys the lock has exclusive access to it.
-    if mutex.word.load(ordering: .relaxed) != 0 { Self.stop("destroyed while held") }
+    if mutex.word.load(ordering: .relaxed) & FastMutex.owner != 0 {
+      stop("destroyed while held")
+    }
   }
 
   /// Takes the lock, sleeping until it is free or the calling thread's own.
@@ -80,7 +87,7 @@ public struct RecursiveLock: ~Copyable, Sendable {
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
   @inlinable
   public borrowing func unlock() {
-    if !mutex.isHeldByCurrentThread { Self.stop("unlocked by a thread that does not hold it") }
+    if !mutex.isHeldByCurrentThread { stop("unlocked by a thread that does not hold it") }
     let depth = extra.load(ordering: .relaxed)
     if depth == 0 { mutex.unlock() } else { extra.store(depth - 1, ordering: .relaxed) }
   }
@@ -123,12 +130,18 @@ public struct RecursiveLock: ~Copyable, Sendable {
   @inlinable
   borrowing func lockAgain() {
     let depth = extra.load(ordering: .relaxed)
-    if depth == .max { Self.stop("taken more than 2^32 times by its owner") }
+    if depth == .max { stop("taken more than 2^32 times by its owner") }
     extra.store(depth + 1, ordering: .relaxed)
   }
 
   @usableFromInline
-  static func stop(_ what: String) -> Never {
-    fatalError("RecursiveLock: \(what), by \(FastMutex.describe(ctp_thread_id()))")
+  borrowing func stop(_ what: String) -> Never {
+    // relaxed: for the message only.
+    let last = mutex.word.load(ordering: .relaxed) & FastMutex.owner
+    let holder = last == 0 ? "nobody" : FastMutex.describe(last)
+    let name = label.map { "RecursiveLock \"\($0)\"" } ?? "RecursiveLock"
+    fatalError(
+      "\(name): \(what), by \(FastMutex.describe(SystemThread.currentID)); "
+        + "the lock at \(mutex.address) is held by \(holder)")
   }
 }

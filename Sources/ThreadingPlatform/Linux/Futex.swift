@@ -98,6 +98,11 @@ package enum Futex {
     unsafe withAddress(of: word) { UInt(bitPattern: $0) }
   }
 
+  /// The same as messages give it.
+  package static func hexAddress(of word: borrowing Atomic<UInt32>) -> String {
+    "0x" + String(address(of: word), radix: 16)
+  }
+
   // SAFETY: Atomic<UInt32> stores its value in place, with UInt32's size and alignment, so the
   // address of the one is the address of the other. The pointer is only used inside `body`.
   private static func withAddress<Result>(

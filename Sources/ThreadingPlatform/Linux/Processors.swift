@@ -18,6 +18,10 @@ package enum Processors {
     return 1
   }()
 
+  /// How many the process could use when it was started, whatever its threads are bound to since; at
+  /// least 1.
+  package static var atStart: Int { Int(ctp_processors_at_start()) }
+
   /// How many the machine has, in use or not; at least 1.
   package static var configured: Int { max(1, sysconf(CInt(_SC_NPROCESSORS_CONF))) }
 

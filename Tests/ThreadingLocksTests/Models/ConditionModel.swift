@@ -10,11 +10,16 @@ struct ConditionModel: Model {
     case readsLate
     /// The signaller wakes without moving the sequence on.
     case keepsTheSequence
+    /// The signaller looks for sleepers before it moves the sequence on.
+    case looksForSleepersFirst
+    /// The waiter counts itself among the sleepers only once it sleeps no more.
+    case sleepsUncounted
   }
 
   enum Step: Hashable {
-    case lock, check, read, count, unlock, lateRead, lateCount, sleep, asleep, relock, uncount
-    case consume, produce, signalUnlock, look, move, wake, done
+    case lock, check, read, count, unlock, lateRead, lateCount, spin, sleep, asleep, wakeUp, relock
+    case uncount
+    case consume, produce, signalUnlock, look, move, lookForSleepers, wake, done
   }
 
   struct Thread: Hashable {
@@ -26,6 +31,8 @@ struct ConditionModel: Model {
     /// Whether the last wait has timed out.
     var gaveUp = false
     var seen = 0
+    /// What a signaller has seen of the sleepers, by the fault of looking first.
+    var sawSleepers = false
   }
 
   var fault: Fault
@@ -36,6 +43,7 @@ struct ConditionModel: Model {
   var tokens = 0
   var sequence = 0
   var waiting = 0
+  var sleeping = 0
   var threads: [Thread]
   var sleepers: [Int] = []
   /// How many sleeps may still be ended by a signal handler: bounded, as in the mutex's model.
@@ -60,7 +68,7 @@ struct ConditionModel: Model {
 
   var brokenRule: String? {
     if tokens < 0 { return "a token was consumed twice" }
-    if isEnd && waiting != 0 { return "waiters are miscounted" }
+    if isEnd && (waiting != 0 || sleeping != 0) { return "waiters are miscounted" }
     return nil
   }
 
@@ -100,16 +108,21 @@ struct ConditionModel: Model {
       switch fault {
       case .readsLate: return advance(.lateRead)
       case .countsLate: return advance(.lateCount)
-      default: return advance(.sleep)
+      default: return advance(.spin)
       }
     case .lateRead:
       next.threads[index].seen = sequence
-      return advance(.sleep)
+      return advance(.spin)
     case .lateCount:
       next.waiting += 1
-      return advance(.sleep)
+      return advance(.spin)
+    case .spin:
+      // It may see the change, or have looked often enough before that.
+      let seen = sequence == thread.seen ? [] : advance(.relock)
+      if fault != .sleepsUncounted { next.sleeping += 1 }
+      return seen + advance(.sleep)
     case .sleep:
-      guard sequence == thread.seen else { return advance(.relock) }
+      guard sequence == thread.seen else { return advance(.wakeUp) }
       next.sleepers.append(index)
       return advance(.asleep)
     case .asleep:
@@ -117,14 +130,17 @@ struct ConditionModel: Model {
       var results: [ConditionModel] = []
       if interruptions > 0 {
         next.interruptions -= 1
-        results += advance(.relock)
+        results += advance(.wakeUp)
         next.interruptions += 1
       }
       if thread.isTimed {
         next.threads[index].gaveUp = true
-        results += advance(.relock)
+        results += advance(.wakeUp)
       }
       return results
+    case .wakeUp:
+      if fault != .sleepsUncounted { next.sleeping -= 1 }
+      return advance(.relock)
     case .uncount:
       next.waiting -= 1
       return advance(.check)
@@ -144,13 +160,20 @@ struct ConditionModel: Model {
         next.endSignal(index)
         return [next]
       }
+      if fault == .looksForSleepersFirst { next.threads[index].sawSleepers = sleeping != 0 }
       return advance(.move)
     case .move:
       if fault != .keepsTheSequence { next.sequence += 1 }
-      return advance(.wake)
+      return advance(.lookForSleepers)
+    case .lookForSleepers:
+      if fault == .looksForSleepersFirst ? thread.sawSleepers : sleeping != 0 {
+        return advance(.wake)
+      }
+      next.endSignal(index)
+      return [next]
     case .wake:
       for sleeper in sleepers.prefix(broadcasts ? sleepers.count : 1) {
-        next.threads[sleeper].step = .relock
+        next.threads[sleeper].step = .wakeUp
         next.sleepers.removeFirst()
       }
       next.endSignal(index)
@@ -169,6 +192,7 @@ struct ConditionModel: Model {
     threads[index].rounds -= 1
     threads[index].gaveUp = false
     threads[index].seen = 0
+    threads[index].sawSleepers = false
     threads[index].step = threads[index].rounds == 0 ? .done : .lock
   }
 }

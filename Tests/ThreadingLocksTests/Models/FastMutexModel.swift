@@ -5,20 +5,23 @@ struct FastMutexModel: Model {
     case none
     /// A thread that has slept takes the lock without the bit for waiters.
     case forgetsTheMark
-    /// The bit is set without looking whether the lock has been given back meanwhile.
+    /// The word is written back with the bit, without looking whether it has changed meanwhile.
     case marksBlindly
     /// The owner wakes before it gives the lock back.
     case wakesFirst
+    /// A thread that comes anew sleeps without a limit when the lock is kept for others.
+    case waitsForTheKept
   }
 
   enum Step: Hashable {
     case fastTry, load, look, take, mark, sleep, asleep, critical, unlock, wake, done
-    case earlyWake, lateStore
+    case awake, earlyWake, lateStore
   }
 
   struct Word: Hashable {
     var owner = 0
     var waiters = false
+    var overdue = false
     static let free = Word()
   }
 
@@ -27,8 +30,12 @@ struct FastMutexModel: Model {
     var rounds: Int
     /// Whether its waits may time out.
     var isTimed = false
+    /// Whether it only tries.
+    var isTrying = false
     var seen = Word.free
+    /// Whether it has slept, and whether it has waited for too long.
     var mark = false
+    var isOverdue = false
   }
 
   var fault = Fault.none
@@ -39,13 +46,19 @@ struct FastMutexModel: Model {
   /// How many sleeps may still be ended by a signal handler. Bounded, since a wake that came of
   /// itself for ever would hide a lost one.
   var interruptions: Int
+  /// How often a thread may still find that it has waited for too long.
+  var delays: Int
 
   init(
-    rounds: [Int], timed: Set<Int> = [], interruptions: Int = 0, fault: Fault = .none
+    rounds: [Int], timed: Set<Int> = [], trying: Set<Int> = [], interruptions: Int = 0,
+    delays: Int = 0, fault: Fault = .none
   ) {
     self.fault = fault
     self.interruptions = interruptions
-    threads = rounds.enumerated().map { Thread(rounds: $1, isTimed: timed.contains($0)) }
+    self.delays = delays
+    threads = rounds.enumerated().map {
+      Thread(rounds: $1, isTimed: timed.contains($0), isTrying: trying.contains($0))
+    }
   }
 
   var isEnd: Bool { threads.allSatisfy { $0.step == .done } }
@@ -71,26 +84,34 @@ struct FastMutexModel: Model {
     }
     switch thread.step {
     case .fastTry:
-      guard word == .free else { return advance(.load) }
+      if thread.isTrying && word.owner != 0 {
+        next.endRound(index)
+        return [next]
+      }
+      guard word == .free || thread.isTrying else { return advance(.load) }
       next.word.owner = me
       return advance(.critical)
     case .load:
       next.threads[index].seen = word
       return advance(.look)
     case .look:
-      if thread.seen.owner == 0 { return advance(.take) }
-      if thread.seen.waiters { return advance(.sleep) }
+      if thread.seen == .free || (thread.seen.owner == 0 && thread.mark) { return advance(.take) }
+      if thread.seen.waiters {
+        return advance(thread.isOverdue && !thread.seen.overdue ? .mark : .sleep)
+      }
       // It may spin once more, or have spun enough.
       return advance(.load) + advance(.mark)
     case .take:
-      guard word == .free else {
+      guard word == thread.seen else {
         next.threads[index].seen = word
         return advance(.look)
       }
-      next.word = Word(owner: me, waiters: thread.mark)
+      next.word = Word(
+        owner: me, waiters: thread.mark, overdue: word.overdue && thread.isOverdue)
       return advance(.critical)
     case .mark:
       if fault == .marksBlindly {
+        next.word = thread.seen
         next.word.waiters = true
         next.threads[index].seen = next.word
         return advance(.sleep)
@@ -100,7 +121,8 @@ struct FastMutexModel: Model {
         return advance(.look)
       }
       next.word.waiters = true
-      next.threads[index].seen.waiters = true
+      next.word.overdue = word.overdue || thread.isOverdue
+      next.threads[index].seen = next.word
       return advance(.sleep)
     case .sleep:
       guard word == thread.seen else { return next.wakeUp(index) }
@@ -114,17 +136,24 @@ struct FastMutexModel: Model {
         interrupted.interruptions -= 1
         results += interrupted.wakeUp(index)
       }
+      if thread.seen.owner == 0 && fault != .waitsForTheKept { results += next.wakeUp(index) }
       if thread.isTimed {
         var left = next
         left.endRound(index)
         results.append(left)
       }
       return results
+    case .awake:
+      var late = next
+      late.delays -= 1
+      late.threads[index].isOverdue = true
+      late.threads[index].step = .load
+      return advance(.load) + (delays > 0 ? [late] : [])
     case .critical:
       return advance(fault == .wakesFirst ? .earlyWake : .unlock)
     case .unlock:
       let contended = word.waiters
-      next.word = .free
+      next.word = word.overdue ? Word(waiters: true, overdue: true) : .free
       if contended { return advance(.wake) }
       next.endRound(index)
       return [next]
@@ -147,18 +176,22 @@ struct FastMutexModel: Model {
   private mutating func wakeOne() {
     guard let first = sleepers.first else { return }
     sleepers.removeFirst()
-    self = wakeUp(first - 1)[0]
+    // That it may also find itself overdue is a step of its own, so that a wake leads to one state.
+    threads[first - 1].mark = fault != .forgetsTheMark
+    threads[first - 1].step = delays > 0 ? .awake : .load
   }
 
   private func wakeUp(_ index: Int) -> [FastMutexModel] {
     var next = self
     next.threads[index].mark = fault != .forgetsTheMark
-    next.threads[index].step = .load
+    next.threads[index].step = delays > 0 ? .awake : .load
     return [next]
   }
 
   private mutating func endRound(_ index: Int) {
-    var fresh = Thread(rounds: threads[index].rounds - 1, isTimed: threads[index].isTimed)
+    var fresh = Thread(
+      rounds: threads[index].rounds - 1, isTimed: threads[index].isTimed,
+      isTrying: threads[index].isTrying)
     if fresh.rounds == 0 { fresh.step = .done }
     threads[index] = fresh
   }

@@ -14,6 +14,25 @@ struct ModelTests {
     #expect(verdict.isSound, "\(verdict)")
   }
 
+  @Test(
+    "a mutex that is kept for those that have slept is not lost when they are gone",
+    .timeLimit(.minutes(1)))
+  func mutexKept() {
+    let verdicts = [
+      explore(FastMutexModel(rounds: [2, 1, 1], delays: 2)),
+      explore(FastMutexModel(rounds: [1, 2, 1], timed: [0, 2], interruptions: 1, delays: 1)),
+      explore(FastMutexModel(rounds: [1, 1, 2], timed: [1], trying: [2], delays: 1)),
+    ]
+    for verdict in verdicts { #expect(verdict.isSound, "\(verdict)") }
+  }
+
+  @Test("a mutex that is kept for threads that are gone is found out")
+  func mutexKeptFaults() {
+    #expect(
+      explore(FastMutexModel(rounds: [2, 1, 1], timed: [1], delays: 1, fault: .waitsForTheKept))
+        .isStuck)
+  }
+
   @Test("a mutex with a fault is found out")
   func mutexFaults() {
     #expect(explore(FastMutexModel(rounds: [2, 1, 1], fault: .forgetsTheMark)).isStuck)
@@ -46,6 +65,8 @@ struct ModelTests {
     #expect(verdict(.countsLate).isStuck)
     #expect(verdict(.readsLate).isStuck)
     #expect(verdict(.keepsTheSequence).isStuck)
+    #expect(verdict(.looksForSleepersFirst).isStuck)
+    #expect(verdict(.sleepsUncounted).isStuck)
   }
 
   @Test("the semaphore keeps its permits and serves everybody", .timeLimit(.minutes(1)))

@@ -121,6 +121,35 @@ struct FastMutexTests {
     owner()
   }
 
+  // MARK: Order
+
+  @Test(
+    "a thread that is overtaken all the time gets the lock", .timeLimit(.minutes(1)),
+    arguments: [1, 3])
+  func notOvertakenForEver(waiters: Int) throws {
+    let shared = Shared()
+    let served = Atomic(0)
+    shared.mutex.lock()
+    let joins = try (0..<waiters).map { _ in
+      try waiting {
+        shared.mutex.withLock { _ = served.wrappingAdd(1, ordering: .relaxed) }
+      }
+    }
+    // The lock is free for some nanoseconds in two milliseconds: nobody who has to be woken can be
+    // there in time.
+    var turns = 0
+    while served.load(ordering: .relaxed) < waiters && turns < 1_000 {
+      turns += 1
+      let end = MonotonicInstant.now.advanced(by: .milliseconds(2))
+      while MonotonicInstant.now < end {}
+      shared.mutex.unlock()
+      shared.mutex.lock()
+    }
+    shared.mutex.unlock()
+    for join in joins { join() }
+    #expect(turns < 1_000)
+  }
+
   // MARK: Misuse
 
   @Test("locking again by the owner stops the program with a message")

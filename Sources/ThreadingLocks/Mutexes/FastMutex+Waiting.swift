@@ -1,0 +1,140 @@
+internal import CThreadingPlatform
+internal import Synchronization
+public import ThreadingPlatform
+
+/// What happens when the lock is not simply free: see the state table of ``FastMutex``.
+extension FastMutex {
+  /// How a thread spins: for some 10 us, less than a sleep and its wake take on two processors, with
+  /// pauses of 0.75 us and more. It does not look earlier, since a look makes the owner wait for the
+  /// word's cache line: with short critical sections, threads that look all the time hand the lock to
+  /// each other at up to twice the cost of taking it some ten times in a row. Longer pauses would suit
+  /// the shortest sections even better, and cost those of half a microsecond more than they gain.
+  private static func spin(until deadline: MonotonicInstant) -> Spin {
+    let isOver = deadline != .distantFuture && deadline <= .now
+    return Spin(for: isOver ? 0 : 10_000, pausing: 750, upTo: 3_000)
+  }
+
+  /// How long a thread may wait before those that sleep go first. With less, threads that are many
+  /// would hand the lock over all the time, each at the cost of a wake.
+  private static var longestWait: Duration { .milliseconds(1) }
+
+  /// How long a thread that comes anew leaves a lock alone that is kept for others: longer than they
+  /// take to wake up.
+  private static var politeness: Duration { .microseconds(100) }
+
+  /// Takes the lock after the fast path has failed.
+  ///
+  /// - Parameters:
+  ///   - me: The calling thread.
+  ///   - deadline: When to give up.
+  ///   - spins: Whether to spin at all: not for one that has just been woken by the lock's owner,
+  ///     which on one processor waits to run again.
+  /// - Returns: Whether the lock was taken.
+  @usableFromInline
+  @discardableResult
+  borrowing func lockSlowly(
+    _ me: UInt32, until deadline: MonotonicInstant, spins: Bool = true
+  ) -> Bool {
+    var seen = word.load(ordering: .relaxed)
+    if seen & Self.owner == me { stopRelocking(me) }
+    var spin = spins ? Self.spin(until: deadline) : Spin(for: 0)
+    var beganToSleep: MonotonicInstant?
+    // The bits that this thread leaves in the word: others may still be sleeping.
+    var mark: UInt32 = 0
+    while true {
+      if seen == 0 || (seen & Self.owner == 0 && mark != 0) {
+        // acquiring: pairs with the release in unlock(). A lock that was kept stays overdue only for
+        // one that is overdue itself: those behind it have waited for less.
+        let (taken, original) = word.compareExchange(
+          expected: seen, desired: me | (mark & ~Self.overdue) | (mark & seen), ordering: .acquiring
+        )
+        if taken { return true }
+        seen = original
+        continue
+      }
+      if seen & Self.waiters == 0 && spin.pause() {
+        seen = word.load(ordering: .relaxed)
+        continue
+      }
+      let wanted = seen | Self.waiters | mark
+      if seen != wanted {
+        // relaxed: the bits only ask the owner for a wake; no data goes with them.
+        let (marked, original) = word.compareExchange(
+          expected: seen, desired: wanted, ordering: .relaxed)
+        guard marked else {
+          seen = original
+          continue
+        }
+        seen = wanted
+      }
+      let start: MonotonicInstant = beganToSleep ?? .now
+      beganToSleep = start
+      let isKept = seen & Self.owner == 0
+      let limit = isKept ? min(deadline, .now.advanced(by: Self.politeness)) : deadline
+      // A wait that timed out was not woken, so no wake is lost by leaving; the bits stay behind.
+      if Futex.wait(word, while: seen, until: limit) == .timedOut && limit == deadline {
+        return false
+      }
+      mark = Self.waiters
+      if start.duration(to: .now) > Self.longestWait { mark |= Self.overdue }
+      seen = word.load(ordering: .relaxed)
+    }
+  }
+
+  /// Takes the lock back after a sleep on something else.
+  borrowing func lockAfterSleep() {
+    if !takeIfFree() { lockSlowly(ctp_thread_id(), until: .distantFuture, spins: false) }
+  }
+
+  /// Takes a lock that is kept for threads that sleep: nobody holds it.
+  @usableFromInline
+  borrowing func takeIfKept() -> Bool {
+    let kept = Self.waiters | Self.overdue
+    // acquiring: pairs with the release in unlock(). The bits stay: those that it was kept for are
+    // still there.
+    return word.compareExchange(
+      expected: kept, desired: kept | ctp_thread_id(), ordering: .acquiring
+    ).exchanged
+  }
+
+  @usableFromInline
+  borrowing func unlockSlowly(_ me: UInt32) {
+    let seen = word.load(ordering: .relaxed)
+    guard seen & Self.owner == me else { stopForeignUnlock(seen & Self.owner, me) }
+    // Held by us with `waiters` set: all that others can do to the word is to set `overdue`.
+    // releasing, both: as in unlock(). After either, others may take the lock and end it, so the word
+    // is not touched again, but for the kernel's knowing it by its address.
+    if seen & Self.overdue != 0
+      || !word.compareExchange(expected: seen, desired: 0, ordering: .releasing).exchanged
+    {
+      word.store(Self.waiters | Self.overdue, ordering: .releasing)
+    }
+    Futex.wake(word, count: 1)
+  }
+
+  private borrowing func stopRelocking(_ me: UInt32) -> Never {
+    fatalError(
+      "FastMutex.lock: the lock at \(address) is already held by the calling thread, "
+        + Self.describe(me))
+  }
+
+  private borrowing func stopForeignUnlock(_ owner: UInt32, _ me: UInt32) -> Never {
+    let holder = owner == 0 ? "nobody" : Self.describe(owner)
+    fatalError(
+      "FastMutex.unlock: the lock at \(address) is held by \(holder), "
+        + "and was unlocked by \(Self.describe(me))")
+  }
+
+  @usableFromInline
+  borrowing func stopDestroying(_ last: UInt32) -> Never {
+    fatalError(
+      "FastMutex: a lock was destroyed while held by \(Self.describe(last & Self.owner)), "
+        + "at \(address)")
+  }
+
+  static func describe(_ id: UInt32) -> String {
+    SystemThread.describe(id)
+  }
+
+  var address: String { Futex.hexAddress(of: word) }
+}
