@@ -79,7 +79,8 @@ struct LockContentionTests {
       #expect(least > 0 && least <= median)
       #expect(figures[5] >= 1, "the most served has no fewer turns than the least served")
       #expect((0...100).contains(figures[6]))
-      #expect(figures[7] > 0 && figures[7] <= figures[8])
+      // Two decimals of a millisecond may show as 0.
+      #expect(figures[7] >= 0 && figures[7] <= figures[8])
       // A thread alone hands over to nobody: only its first turn follows another's.
       if threads == 1 && line[0] != "none" { #expect(figures[6] < 1 && figures[5] == 1) }
     }
