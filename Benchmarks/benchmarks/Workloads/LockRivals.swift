@@ -9,11 +9,19 @@ protocol LockUnderTest: AnyObject, Sendable {
   func withLock(_ body: () -> Void)
 }
 
-final class OurLock: LockUnderTest {
+/// One that can be held for writing, where `withLock` holds it for reading.
+protocol WriteLockUnderTest: LockUnderTest {
+  func withWriteLock(_ body: () -> Void)
+}
+
+final class OurLock: WriteLockUnderTest {
   private let lock = FastMutex()
 
   @inline(__always)
   func withLock(_ body: () -> Void) { lock.withLock(body) }
+
+  @inline(__always)
+  func withWriteLock(_ body: () -> Void) { lock.withLock(body) }
 }
 
 final class FoundationLock: LockUnderTest {
@@ -96,11 +104,14 @@ final class PthreadRecursiveLock: LockUnderTest {
 }
 
 /// Locks that readers share. One type for each way to hold them.
-final class OurReadLock: LockUnderTest {
+final class OurReadLock: WriteLockUnderTest {
   private let lock = ReadWriteLock()
 
   @inline(__always)
   func withLock(_ body: () -> Void) { lock.withReadLock(body) }
+
+  @inline(__always)
+  func withWriteLock(_ body: () -> Void) { lock.withWriteLock(body) }
 }
 
 final class OurWriteLock: LockUnderTest {
@@ -110,8 +121,15 @@ final class OurWriteLock: LockUnderTest {
   func withLock(_ body: () -> Void) { lock.withWriteLock(body) }
 }
 
-final class PthreadReadLock: LockUnderTest {
+final class PthreadReadLock: WriteLockUnderTest {
   private let lock = PthreadReadWriteLock()
+
+  @inline(__always)
+  func withWriteLock(_ body: () -> Void) {
+    lock.writeLock()
+    body()
+    lock.unlock()
+  }
 
   @inline(__always)
   func withLock(_ body: () -> Void) {

@@ -7,7 +7,7 @@ import Threading
 enum LockWorkloads {
   static func all(threads: [Int]?) -> [Workload] {
     [uncontended, value, recursive, reading, writing] + (threads ?? [2, 4, 8]).map(contended)
-      + (threads ?? [2, 4]).map(readingTogether)
+      + (threads ?? [2, 4]).map(readingTogether) + (threads ?? [2, 4]).map(readingMostly)
   }
 
   private static let uncontended = Workload(
@@ -64,6 +64,41 @@ enum LockWorkloads {
         // What readers would use that do not care to share.
         Implementation("ours-mutex") { try readingBatch(OurLock(), threads, $0) },
       ])
+  }
+
+  private static func readingMostly(_ threads: Int) -> Workload {
+    Workload(
+      "lock/read-mostly-\(threads)", item: "the same, but every 1,000th turn is for writing",
+      threads: threads, family: "lock/read-mostly",
+      [
+        .ours { try mostlyBatch(OurReadLock(), threads, $0) },
+        Implementation("pthread") { try mostlyBatch(PthreadReadLock(), threads, $0) },
+        Implementation("ours-mutex") { try mostlyBatch(OurLock(), threads, $0) },
+      ])
+  }
+
+  /// Writers count in common: a lock that does not keep them apart loses some.
+  @inline(__always)
+  private static func mostlyBatch<Lock: WriteLockUnderTest>(
+    _ lock: Lock, _ threads: Int, _ items: Int
+  ) throws -> Int64 {
+    let written = Tally()
+    let nanoseconds = try Team.run(threads) { index in
+      let share = items / threads + (index < items % threads ? 1 : 0)
+      var state = UInt64(index + 1)
+      for turn in 1...max(1, share) {
+        if turn.isMultiple(of: 1_000) {
+          lock.withWriteLock { written.increment() }
+        } else {
+          lock.withLock { state = Work.steps(Work.stepsInside, from: state) }
+        }
+        state = Work.steps(Work.stepsOutside, from: state)
+      }
+      Sink.swallow(state)
+    }
+    let expected = (0..<threads).map { (items / threads + ($0 < items % threads ? 1 : 0)) / 1_000 }
+    try WrongResult.unless("the writers' count", written.value, is: expected.reduce(0, +))
+    return nanoseconds
   }
 
   /// Readers have no count in common: each does its share.

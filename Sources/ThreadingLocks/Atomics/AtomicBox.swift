@@ -29,6 +29,9 @@ public import ThreadingPlatform
 /// let both = theirs.atomic.load(ordering: .sequentiallyConsistent)
 /// ```
 ///
+/// A barrier without a value, for code that is translated from another language, is the standard
+/// library's `atomicMemoryFence(ordering:)`; the operations above are easier to get right.
+///
 /// A change wakes nobody by itself: whoever makes one that others may wait for calls
 /// ``notifyOne()`` or ``notifyAll()`` after it.
 ///
@@ -117,6 +120,17 @@ public final class AtomicBox<Value: AtomicRepresentable & Equatable & Sendable>:
   /// Wakes all threads that wait, if any. Costs one atomic step when nobody does.
   @inlinable
   public func notifyAll() { waitPoint.notify(.max) }
+}
+
+extension AtomicBox where Value: FloatingPoint {
+  /// Adds to a floating-point number, which processors cannot do in one step. Waiters are not notified.
+  /// The ordering is acquiring and releasing.
+  ///
+  /// - Returns: The number before and after.
+  @discardableResult
+  public func add(_ amount: Value) -> (oldValue: Value, newValue: Value) {
+    update { $0 + amount }
+  }
 }
 
 /// What the box itself needs of the value. The standard library has these operations once for each
