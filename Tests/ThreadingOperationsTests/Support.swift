@@ -119,3 +119,20 @@ enum OwnTime {
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 }
+
+/// How often a thread of this process has gone to sleep.
+enum ContextSwitches {
+  static func voluntary(of thread: UInt32) -> Int {
+    guard let file = unsafe fopen("/proc/self/task/\(thread)/status", "re") else { return 0 }
+    defer { _ = unsafe fclose(file) }
+    var buffer = [CChar](repeating: 0, count: 256)
+    while unsafe fgets(&buffer, CInt(buffer.count), file) != nil {
+      let line = String(
+        decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      if line.hasPrefix("voluntary_ctxt_switches:") {
+        return Int(line.drop { !$0.isNumber }.prefix { $0.isNumber }) ?? 0
+      }
+    }
+    return 0
+  }
+}

@@ -60,6 +60,12 @@ struct OperationWord: Equatable {
   /// A closure operation has more closures than one.
   static let hasBlocks: UInt32 = 1 << 15
 
+  /// Somebody is told of its states.
+  static let isWatched: UInt32 = 1 << 19
+
+  /// It has a quality of its own.
+  static let hasQuality: UInt32 = 1 << 20
+
   private static let priorityShift: UInt32 = 16
   private static let priorityMask: UInt32 = 0b111 << 16
 

@@ -161,7 +161,11 @@ extension ThreadOperation {
       // relaxed: read by the same thread, to find that it would wait for itself.
       runner.store(SystemThread.currentID, ordering: .relaxed)
       do {
-        if load().has(OperationWord.hasConditions) { try checkConditions() }
+        let now = load()
+        if now.has(OperationWord.hasConditions | OperationWord.isWatched) {
+          if now.has(OperationWord.isWatched) { tellWatchers() }
+          if now.has(OperationWord.hasConditions) { try checkConditions() }
+        }
         try main()
       } catch {
         return enterFinishing(failing: error) == nil ? .finishedElsewhere : .finished

@@ -1,6 +1,7 @@
 internal import Synchronization
 internal import ThreadingLocks
 internal import ThreadingPlatform
+internal import ThreadingThreads
 
 /// A piece of work that runs once: by hand, on the thread that calls ``start()``, or by a
 /// ``ThreadOperationQueue`` on one of its threads, with the same result.
@@ -263,6 +264,8 @@ final class OperationExtras {
   var conditions: [@Sendable (ThreadOperation) throws -> Void] = []
   var cancellationReason: (any Error)?
   var progress: WorkProgress?
+  var watchers: [StateWatcher] = []
+  var quality: ThreadQuality?
   /// Its number in the trace with that identity.
   var traceNumber: (ObjectIdentifier, Int)?
   var cancellationHandlers: [@Sendable (ThreadOperation) -> Void] = []

@@ -19,6 +19,8 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
 
   private let attributes: ThreadAttributes
   private let idleTimeout: Duration
+  /// The processors to which the first workers are bound, one each.
+  private let processors: [Int]
   private let minimum: Int
   /// How many drains of bare closures are of use at once.
   let closureWidth: Int
@@ -30,6 +32,8 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   private var idle: [PoolWorker] = []
   private var workers: [ObjectIdentifier: PoolWorker] = [:]
   private var threads = 0
+  /// Which numbers of workers are in use.
+  private var numbersInUse: [Bool] = []
   /// Threads that are inside `ThreadPool.blocking`; they do not count against the maximum.
   private var blocked = 0
   private var maximum: Int
@@ -61,8 +65,9 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
 
   init(
     minimum: Int, maximum: Int, closureWidth: Int, idleTimeout: Duration,
-    attributes: ThreadAttributes
+    attributes: ThreadAttributes, processors: [Int] = []
   ) {
+    self.processors = processors
     self.minimum = minimum
     self.maximum = maximum
     self.closureWidth = closureWidth
@@ -162,15 +167,31 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
 
   /// The thread has been counted by the caller.
   private func startWorker() throws(ThreadingError) {
-    let worker = PoolWorker(attributes) { [self] worker in serve(worker) }
+    let number = lock.withLock { takeNumber() }
+    var own = attributes
+    if number < processors.count { own.cpus = CPUSet([processors[number]]) }
+    let worker = PoolWorker(own, index: number) { [self] worker in serve(worker) }
     lock.withLock { workers[ObjectIdentifier(worker)] = worker }
     do throws(ThreadingError) {
       try worker.start()
       starving.store(false, ordering: .relaxed)
     } catch {
-      lock.withLock { _ = workers.removeValue(forKey: ObjectIdentifier(worker)) }
+      lock.withLock {
+        numbersInUse[number] = false
+        _ = workers.removeValue(forKey: ObjectIdentifier(worker))
+      }
       throw error
     }
+  }
+
+  /// With the lock held: the smallest number that no worker has.
+  private func takeNumber() -> Int {
+    if let free = numbersInUse.firstIndex(of: false) {
+      numbersInUse[free] = true
+      return free
+    }
+    numbersInUse.append(true)
+    return numbersInUse.count - 1
   }
 
   /// Starts a thread before there is work for it, which shows whether its attributes are accepted.
@@ -200,6 +221,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   private func serve(_ worker: PoolWorker) {
     let context = OperationContext.current
     context.pool = self
+    context.workerIndex = worker.index
     while true {
       lock.lock()
       if threads - blocked > maximum {
@@ -225,6 +247,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
       guard rest(worker) else { break }
     }
     context.pool = nil
+    context.workerIndex = nil
   }
 
   /// With the lock held, which it gives back: sleeps until woken.
@@ -267,6 +290,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   /// With the lock held, which it gives back.
   private func leave(_ worker: PoolWorker) {
     threads -= 1
+    numbersInUse[worker.index] = false
     // A shutdown joins the threads that it finds in the list; others are detached as they go.
     if phase == .open { workers.removeValue(forKey: ObjectIdentifier(worker)) }
     changed.broadcast()

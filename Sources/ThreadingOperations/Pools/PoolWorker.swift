@@ -18,7 +18,11 @@ final class PoolWorker: Sendable {
   // SAFETY of nonisolated(unsafe): written once in the initialiser, before anybody else has the object.
   private nonisolated(unsafe) var thread: PosixThread<Void, Never>?
 
-  init(_ attributes: ThreadAttributes, body: @escaping @Sendable (PoolWorker) -> Void) {
+  /// Its number in the pool.
+  let index: Int
+
+  init(_ attributes: ThreadAttributes, index: Int, body: @escaping @Sendable (PoolWorker) -> Void) {
+    self.index = index
     let thread = PosixThread<Void, Never>(attributes) { [unowned self] in body(self) }
     // Whoever happens to ask for a thread has nothing to do with what it will run.
     thread.handle.disinherit()

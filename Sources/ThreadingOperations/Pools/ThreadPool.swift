@@ -60,7 +60,7 @@ public final class ThreadPool: Sendable {
     self.init(core)
   }
 
-  private init(_ core: PoolCore) {
+  init(_ core: PoolCore) {
     self.core = core
     closures = ClosureLane(executor: core)
   }

@@ -1,6 +1,7 @@
 internal import Synchronization
 internal import ThreadingLocks
 internal import ThreadingPlatform
+internal import ThreadingThreads
 
 /// The inner part of a queue. The public object is a handle on it, so that the queue's operations can keep
 /// their queue alive without keeping the user's object alive.
@@ -11,17 +12,23 @@ final class QueueCore: DrainLane, @unchecked Sendable {
 
   /// Never held while code of the user runs. Taken with an operation's lock held, and before an
   /// executor's lock.
-  private let lock = FastMutex()
+  let lock = FastMutex()
   private let emptied = ConditionVariable()
 
   let executor: any LaneExecutor
+
+  /// The quality of its executor's threads; nil where they are started with other attributes.
+  let quality: ThreadQuality?
+
+  /// Whether threads bear the queue's name while they work for it. relaxed: nothing goes with it.
+  let lendsName = Atomic<Bool>(false)
 
   /// Whether `traceNow` is there, for looks without the lock. relaxed: whoever comes late is not recorded.
   private let isTraced = Atomic<Bool>(false)
 
   /// Guarded by `lock`, as is all that follows. Behind a pointer, since Swift checks accesses to the
   /// properties of an object at run time, which took a third of an operation's whole cost.
-  private let state: UnsafeMutablePointer<QueueState>
+  let state: UnsafeMutablePointer<QueueState>
   /// The user's object, for `ThreadOperationQueue.current`.
   private weak var handle: ThreadOperationQueue?
   private var hasHandle = true
@@ -30,8 +37,12 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   private var nameNow: String
   private var traceNow: OperationTrace?
 
-  init(name: String, width: Int, executor: any LaneExecutor, owner: AnyObject?) {
+  init(
+    name: String, width: Int, executor: any LaneExecutor, owner: AnyObject?,
+    quality: ThreadQuality? = nil
+  ) {
     nameNow = name
+    self.quality = quality
     unsafe state = .allocate(capacity: 1)
     unsafe state.initialize(to: QueueState(width: width))
     self.executor = executor
@@ -69,10 +80,10 @@ final class QueueCore: DrainLane, @unchecked Sendable {
       arrived += 1
     }
     let wanted = unsafe state.pointee.claimDrains(arrived, from: executor)
-    let progress = unsafe state.pointee.progress
+    let news = unsafe state.pointee.takeNews()
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
-    progress?.tell()
+    if let news { news.tell() }
   }
 
   /// Takes one operation in.
@@ -82,10 +93,10 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     lock.lock()
     let isReady = unsafe state.pointee.enrol(operation, asBarrier: asBarrier)
     let wanted = isReady ? unsafe state.pointee.claimDrains(1, from: executor) : 0
-    let progress = unsafe state.pointee.progress
+    let news = unsafe state.pointee.takeNews()
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
-    progress?.tell()
+    if let news { news.tell() }
   }
 
   @inline(__always)
@@ -118,8 +129,10 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     lock.lock()
     let isReady = unsafe state.pointee.admit(operation)
     let wanted = isReady ? unsafe state.pointee.claimDrains(1, from: executor) : 0
+    let news = unsafe state.pointee.takeNews()
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
+    if let news { news.tell() }
   }
 
   /// Lets those of `released` be ready that belong to this queue.
@@ -127,8 +140,10 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     lock.lock()
     let arrived = unsafe state.pointee.admit(&released, of: self)
     let wanted = unsafe state.pointee.claimDrains(arrived, from: executor)
+    let news = unsafe state.pointee.takeNews()
     lock.unlock()
     if wanted > 0 { executor.request(self, count: wanted) }
+    if let news { news.tell() }
   }
 
   /// Has an operation without holds wait again, with one hold, because a dependency is being added.
@@ -146,96 +161,17 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   // MARK: Drains
 
   override func drain(in context: OperationContext) {
-    var turn = executor.beginTurn()
-    var next = takeNext(standingBack: false, onNewSlot: false)
-    while let taken = next { next = run(taken, in: context, &turn) }
-  }
-
-  /// Runs an operation and takes the next one.
-  private func run(
-    _ taken: TakenOperation, in context: OperationContext, _ turn: inout DrainTurn
-  ) -> TakenOperation? {
-    // The membership's reference is ours to let go of unless the operation is on its own afterwards.
-    let isSkipped = taken.isSkipped
-    let trace = activeTrace
-    let ending = unsafe taken.operation._withUnsafeGuaranteedRef { operation in
-      guard let trace else { return operation.execute(in: context, skipping: isSkipped) }
-      let identity = ObjectIdentifier(operation)
-      trace.noteStart(operation, isSkipped: isSkipped)
-      defer { trace.noteReturn(identity) }
-      return operation.execute(in: context, skipping: isSkipped)
-    }
-    turn.ran += 1
-    let standsBack = executor.isOver(turn)
-    switch ending {
-    case .finished:
-      let next = unsafe taken.operation._withUnsafeGuaranteedRef { operation in
-        var next: TakenOperation?
-        operation.settle(in: context) { released in
-          next = retireAndTakeNext(operation, releasing: &released, standingBack: standsBack)
-        }
-        return next
-      }
-      unsafe taken.operation.release()
-      return next
-    case .finishedElsewhere:
-      unsafe taken.operation.release()
-      return takeNext(standingBack: standsBack, onNewSlot: false)
-    case .isOnItsOwn:
-      // The drain's slot stays with the operation.
-      return takeNext(standingBack: standsBack, onNewSlot: true)
-    }
-  }
-
-  private func takeNext(standingBack: Bool, onNewSlot: Bool) -> TakenOperation? {
-    lock.lock()
-    if onNewSlot { unsafe state.pointee.leaveSlot() }
-    let next = unsafe state.pointee.take(standingBack: standingBack)
-    let wanted = standingBack ? unsafe state.pointee.claimDrains(1, from: executor) : 0
-    lock.unlock()
-    if wanted > 0 { executor.request(self, count: wanted) }
-    return next
-  }
-
-  @inline(__always)
-  private func retireAndTakeNext(
-    _ operation: ThreadOperation, releasing released: inout ReleasedOperations,
-    standingBack: Bool
-  ) -> TakenOperation? {
-    if let trace = activeTrace { trace.noteEnd(operation, queue: name) }
-    lock.lock()
-    let arrived = unsafe state.pointee.retire(operation, releasing: &released, of: self)
-    let next = unsafe state.pointee.take(standingBack: standingBack)
-    // One of those that arrived, or one that waited before them, is taken by this drain.
-    let wanted = unsafe state.pointee.claimDrains(
-      next == nil ? max(arrived, standingBack ? 1 : 0) : arrived - 1, from: executor)
-    if unsafe state.pointee.memberCount == 0 { hasBecomeEmpty() }
-    let progress = unsafe state.pointee.progress
-    lock.unlock()
-    if wanted > 0 { executor.request(self, count: wanted) }
-    progress?.tell()
-    return next
-  }
-
-  /// Takes a member out that was finished by another than its drain.
-  func retire(
-    _ operation: ThreadOperation, releasing released: inout ReleasedOperations, freeingSlot: Bool
-  ) {
-    if let trace = activeTrace { trace.noteEnd(operation, queue: name) }
-    lock.lock()
-    let arrived = unsafe state.pointee.retire(operation, releasing: &released, of: self)
-    if freeingSlot { unsafe state.pointee.freeSlot() }
-    let wanted = unsafe state.pointee.claimDrains(
-      arrived + (freeingSlot ? 1 : 0), from: executor)
-    if unsafe state.pointee.memberCount == 0 { hasBecomeEmpty() }
-    let progress = unsafe state.pointee.progress
-    lock.unlock()
-    if wanted > 0 { executor.request(self, count: wanted) }
-    progress?.tell()
+    // relaxed: a drain that comes too early for the setting keeps the thread's name.
+    guard lendsName.load(ordering: .relaxed) else { return runAll(in: context) }
+    let thread = ThreadHandle.current
+    let nameBefore = thread.name
+    thread.name = name
+    runAll(in: context)
+    thread.name = nameBefore
   }
 
   /// With the lock held.
-  private func hasBecomeEmpty() {
+  func hasBecomeEmpty() {
     emptied.broadcast()
     dropOwnerIfUseless()
   }
@@ -272,7 +208,7 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   }
 
   /// Makes a change with the lock held, and asks for the drains that may run after it.
-  private func change(_ body: () -> Void) {
+  func change(_ body: () -> Void) {
     lock.lock()
     body()
     let wanted = unsafe state.pointee.claimDrains(.max, from: executor)
@@ -295,7 +231,7 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   }
 
   @inline(__always)
-  private var activeTrace: OperationTrace? {
+  var activeTrace: OperationTrace? {
     isTraced.load(ordering: .relaxed) ? trace : nil
   }
 

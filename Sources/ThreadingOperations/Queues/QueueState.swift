@@ -18,8 +18,10 @@ struct QueueState {
   private var epochs = EpochLine()
   var width: Int
   var isSuspended = false
-  /// Where operations are counted, if anywhere. Whoever has changed it tells its observers without the lock.
+  /// Where operations are counted, if anywhere.
   private(set) var progress: WorkProgress?
+  /// Operations that have become ready and are watched.
+  private var readied: [ThreadOperation] = []
 
   init(width: Int) { self.width = width }
 
@@ -62,6 +64,7 @@ struct QueueState {
       return true
     }
     guard let before else { return false }
+    if before.has(OperationWord.isWatched) { readied.append(operation) }
     let link = unsafe Unmanaged.passUnretained(operation)
     if epochs.isCurrent(operation.epoch) {
       unsafe ready.append(link, before.priority)
@@ -75,6 +78,14 @@ struct QueueState {
   mutating func track(in counts: WorkProgress) {
     counts.countTotal(memberCount)
     progress = counts
+  }
+
+  /// What others are to be told, without the lock, of the changes that were made; nil in most cases.
+  @inline(__always)
+  mutating func takeNews() -> QueueNews? {
+    guard progress != nil || !readied.isEmpty else { return nil }
+    defer { readied = [] }
+    return QueueNews(readied: readied, progress: progress)
   }
 
   // MARK: Becoming ready
@@ -154,7 +165,8 @@ struct QueueState {
         operation.change { word in word.phase = .executing }
       }
       return unsafe TakenOperation(
-        operation: operation, isSkipped: before.has(OperationWord.cancelled))
+        operation: operation, isSkipped: before.has(OperationWord.cancelled),
+        hasQuality: before.has(OperationWord.hasQuality))
     }
     slots -= 1
     drains -= 1
@@ -220,4 +232,16 @@ struct QueueState {
 struct TakenOperation {
   let operation: Unmanaged<ThreadOperation>
   let isSkipped: Bool
+  let hasQuality: Bool
+}
+
+/// What is to be told after changes of a queue, without its lock.
+struct QueueNews {
+  let readied: [ThreadOperation]
+  let progress: WorkProgress?
+
+  func tell() {
+    for operation in readied { operation.tellWatchers() }
+    progress?.tell()
+  }
 }

@@ -48,6 +48,23 @@ public final class ThreadOperationQueue: Sendable {
     self.init(core: QueueCore(name: name, width: width, executor: pool.core, owner: pool))
   }
 
+  /// A queue whose operations are done with a quality of service, on the threads of
+  /// ``ThreadPool/shared(_:)``.
+  ///
+  /// - Parameters:
+  ///   - name: for messages and listings.
+  ///   - width: how many operations may be under way at once; as many as the process may use
+  ///     processors unless given. 0 lets none start.
+  ///   - quality: how its work is scheduled; an operation may have another, see ``ThreadOperation/quality``.
+  /// - Precondition: `width` is not negative. If it is, the program stops.
+  public convenience init(name: String = "queue", width: Int? = nil, quality: ThreadQuality) {
+    let pool = ThreadPool.shared(quality)
+    let width = Self.checked(width ?? pool.core.closureWidth)
+    self.init(
+      core: QueueCore(
+        name: name, width: width, executor: pool.core, owner: pool, quality: quality))
+  }
+
   /// A queue with threads of its own, started with the given attributes: as many as its width, at most
   /// 256.
   ///
@@ -191,6 +208,17 @@ public final class ThreadOperationQueue: Sendable {
   public var name: String {
     get { core.name }
     set { core.name = newValue }
+  }
+
+  /// The quality of service of the queue; nil for one that was made without.
+  public var quality: ThreadQuality? { core.quality }
+
+  /// Whether a thread bears the queue's name while it works for the queue, in listings of the system too, and its
+  /// own again after. False at first: it costs two system calls each time a thread begins, not for each
+  /// operation. A thread that is at work goes on as it began.
+  public var namesThreads: Bool {
+    get { core.lendsName.load(ordering: .relaxed) }
+    set { core.lendsName.store(newValue, ordering: .relaxed) }
   }
 
   /// Where the queue records its operations; nil for nowhere. May be changed at any time: an operation is

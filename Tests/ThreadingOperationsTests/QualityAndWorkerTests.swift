@@ -1,0 +1,205 @@
+import Synchronization
+import TestSupport
+import Testing
+import Threading
+
+@Suite("Quality of service", .timeLimit(.minutes(1)))
+struct QualityTests {
+  private func schedulingInside(
+    _ operation: (@escaping @Sendable () throws -> Void) -> ThreadOperation,
+    on queue: ThreadOperationQueue
+  ) throws -> SchedulingPolicy? {
+    let found = Locked<SchedulingPolicy?>(nil)
+    let made = operation {
+      let policy = try ThreadHandle.current.scheduling()
+      found.withLock { $0 = policy }
+    }
+    try queue.add(made)
+    made.wait()
+    #expect(made.error == nil)
+    return found.withLock { $0 }
+  }
+
+  @Test("An operation with a quality runs as the system has it, on any queue")
+  func ofOperations() throws {
+    let queue = ThreadOperationQueue(width: 1)
+    for quality in [ThreadQuality.utility, .background] {
+      let inside = try schedulingInside(
+        {
+          let operation = ClosureOperation($0)
+          operation.quality = quality
+          #expect(operation.effectiveQuality == quality)
+          return operation
+        }, on: queue)
+      #expect(inside == quality.policy)
+    }
+    // The threads of the queue have kept theirs.
+    let plain = try schedulingInside({ ClosureOperation($0) }, on: queue)
+    let mine = try ThreadHandle.current.scheduling()
+    #expect(plain == mine)
+  }
+
+  @Test("A queue has one for all; an operation's own goes before it")
+  func ofQueues() throws {
+    let queue = ThreadOperationQueue(name: "low", width: 2, quality: .utility)
+    #expect(queue.quality == .utility)
+    #expect(ThreadOperationQueue().quality == nil)
+    let inside = try schedulingInside({ ClosureOperation($0) }, on: queue)
+    #expect(inside == ThreadQuality.utility.policy)
+    let operation = ClosureOperation {}
+    #expect(operation.effectiveQuality == .default)
+    queue.suspend()
+    try queue.add(operation)
+    #expect(operation.effectiveQuality == .utility)
+    operation.quality = .background
+    #expect(operation.effectiveQuality == .background)
+    operation.quality = nil
+    #expect(operation.quality == nil)
+    #expect(operation.effectiveQuality == .utility)
+    queue.resume()
+    queue.waitForAll()
+  }
+
+  @Test("Widths, dependencies, errors and asynchronous ends hold for operations that run elsewhere")
+  func elsewhere() throws {
+    let queue = ThreadOperationQueue(width: 2)
+    let gauge = Gauge()
+    let order = Journal<Int>()
+    var last: ThreadOperation?
+    for number in 0..<60 {
+      let operation = ClosureOperation {
+        gauge.enter()
+        SystemYield.now()
+        order.append(number)
+        gauge.leave()
+        if number % 5 == 0 { throw Oops(code: number) }
+      }
+      if number % 2 == 0 { operation.quality = .utility }
+      if let last { try operation.addDependency(last) }
+      if number % 3 == 0 { last = operation }
+      try queue.add(operation)
+      operation.addCompletion { operation in
+        #expect((operation.error == nil) == (number % 5 != 0))
+      }
+    }
+    let open = Open()
+    open.quality = .background
+    try queue.add(open)
+    open.begun.pass()
+    while !open.finish() {}
+    let skipped = ClosureOperation { order.append(-1) }
+    skipped.quality = .utility
+    skipped.cancel()
+    try queue.add(skipped)
+    queue.waitForAll()
+    #expect(gauge.most <= 2)
+    #expect(order.entries.sorted() == Array(0..<60))
+    #expect(queue.operationCount == 0)
+    // Both slots are free again.
+    let meeting = CyclicBarrier(2)
+    for _ in 0..<2 { try queue.add { _ = meeting.wait() } }
+    #expect(queue.waitForAll(for: .seconds(30)))
+  }
+
+  @Test("An operation elsewhere finishes while its main() still runs, and frees one slot")
+  func finishedInMain() throws {
+    final class Early: ThreadOperation, @unchecked Sendable {
+      override var isAsynchronous: Bool { true }
+      override func main() { finish() }
+    }
+    let queue = ThreadOperationQueue(width: 1)
+    for _ in 0..<200 {
+      let operation = Early()
+      operation.quality = .utility
+      try queue.add(operation)
+    }
+    #expect(queue.waitForAll(for: .seconds(30)))
+    let gauge = Gauge()
+    for _ in 0..<20 {
+      try queue.add {
+        gauge.enter()
+        SystemYield.now()
+        gauge.leave()
+      }
+    }
+    queue.waitForAll()
+    #expect(gauge.most == 1)
+  }
+}
+
+@Suite("Workers of pools", .timeLimit(.minutes(1)))
+struct WorkerTests {
+  @Test("Each thread has a number of its own, from 0, and an ended one's is given again")
+  func numbers() throws {
+    #expect(ThreadPool.workerIndex == nil)
+    let pool = try ThreadPool(maximumThreads: 3, idleTimeout: .milliseconds(1))
+    for _ in 0..<2 {
+      let meeting = CyclicBarrier(3)
+      let numbers = Journal<Int?>()
+      let done = CountdownLatch(3)
+      for _ in 0..<3 {
+        try pool.run {
+          numbers.append(ThreadPool.workerIndex)
+          _ = meeting.wait()
+          done.countDown()
+        }
+      }
+      done.wait()
+      #expect(numbers.entries.compactMap { $0 }.sorted() == [0, 1, 2])
+      #expect(eventually { pool.threadCount == 1 })
+    }
+    pool.shutDown()
+  }
+
+  @Test("A pinned pool has a thread on each processor, and they stay there")
+  func pinned() throws {
+    let processors = try CPUSet.allowed()
+    let pool = try ThreadPool.pinned()
+    #expect(pool.threadCount == processors.count)
+    #expect(pool.maximumThreads == processors.count)
+    let meeting = CyclicBarrier(processors.count)
+    let places = Journal<CPUSet>()
+    let done = CountdownLatch(processors.count)
+    for _ in processors.numbers {
+      try pool.run {
+        do {
+          places.append(try ThreadHandle.current.affinity())
+        } catch {
+          Issue.record("\(error)")
+        }
+        _ = meeting.wait()
+        done.countDown()
+      }
+    }
+    done.wait()
+    #expect(places.entries.allSatisfy { $0.count == 1 })
+    #expect(places.entries.reduce(into: CPUSet()) { $0.formUnion($1) } == processors)
+    pool.shutDown()
+    #expect(pool.threadCount == 0)
+  }
+
+  @Test("A thread bears the name of its queue while it works, if asked, and its own after")
+  func names() throws {
+    let pool = try ThreadPool(name: "plain", maximumThreads: 1)
+    let queue = ThreadOperationQueue(name: "thumbnails", width: 1, pool: pool)
+    let names = Journal<String?>()
+    let note: @Sendable () -> Void = { names.append(ThreadHandle.current.name) }
+    try queue.add(note).wait()
+    queue.namesThreads = true
+    #expect(queue.namesThreads)
+    queue.waitForAll()
+    // A drain that is going on keeps the name with which it began.
+    let idle = { eventually { pool.idleThreadCount == 1 } }
+    #expect(idle())
+    try queue.add(note).wait()
+    #expect(idle())
+    let done = CountdownLatch(1)
+    try pool.run {
+      note()
+      done.countDown()
+    }
+    done.wait()
+    #expect(names.entries == ["plain", "thumbnails", "plain"])
+    pool.shutDown()
+  }
+}
