@@ -119,6 +119,11 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["ThreadingPlatform"], path: "Tests/TestSupport",
       swiftSettings: swiftSettings),
+    // A program of its own, that no test target depends on: its thread-local data would be theirs.
+    .target(name: "CThreadLocalBlock", path: "Tests/CThreadLocalBlock"),
+    .executableTarget(
+      name: "threads-probe", dependencies: ["Threading", "TestSupport", "CThreadLocalBlock"],
+      path: "Tests/ThreadsProbe", swiftSettings: swiftSettings),
     .testTarget(
       name: "ThreadingPlatformTests",
       dependencies: ["ThreadingPlatform", "CThreadingPlatform", "TestSupport"],

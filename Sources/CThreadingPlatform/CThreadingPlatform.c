@@ -101,11 +101,21 @@ _Thread_local void *ctp_post_sheet = NULL;
 _Thread_local uint32_t ctp_post_places = 0;
 
 // A forked child runs on a copy of the parent's thread: same variables, another kernel id.
-static void ctp_forget_thread_id(void) { ctp_cached_thread_id = 0; }
+uint32_t ctp_fork_generation = 0;
+
+static void ctp_after_fork(void) {
+  ctp_cached_thread_id = 0;
+  ctp_fork_generation++;
+}
 
 __attribute__((constructor)) static void ctp_watch_fork(void) {
-  pthread_atfork(NULL, NULL, ctp_forget_thread_id);
+  pthread_atfork(NULL, NULL, ctp_after_fork);
 }
+
+static _Thread_local bool ctp_holds_process = false;
+
+bool ctp_get_holds_process(void) { return ctp_holds_process; }
+void ctp_set_holds_process(bool holds) { ctp_holds_process = holds; }
 
 uint32_t ctp_load_thread_id(void) {
   ctp_cached_thread_id = (uint32_t)syscall(SYS_gettid);

@@ -15,6 +15,35 @@ enum SystemThreadReport {
   static func leave(_ code: Int32) -> Never { exit(code) }
   static func breakOff() -> Never { pthread_exit(nil) }
 
+  /// A small file of the `proc` file system, which is empty to `stat`.
+  static func text(of path: String) -> String {
+    guard let file = unsafe fopen(path, "re") else { return "" }
+    defer { _ = unsafe fclose(file) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 1 << 14)
+    while true {
+      let count = unsafe fread(&buffer, 1, buffer.count, file)
+      if count == 0 { return String(decoding: bytes, as: UTF8.self) }
+      bytes += buffer[..<count]
+    }
+  }
+
+  /// A field of a thread's `status` file, such as "SigBlk".
+  static func status(_ field: String, of thread: ThreadHandle) -> String? {
+    let lines = text(of: "/proc/self/task/\(thread.kernelID)/status").split(separator: "\n")
+    let line = lines.first { $0.hasPrefix(field + ":") }
+    return line?.dropFirst(field.count + 1).split(whereSeparator: \.isWhitespace).first.map(
+      String.init)
+  }
+
+  /// A field of a thread's `stat` file by its number in proc(5), from 3 on.
+  static func stat(_ number: Int, of thread: ThreadHandle) -> Int? {
+    let text = text(of: "/proc/self/task/\(thread.kernelID)/stat")
+    guard let end = text.lastIndex(of: ")") else { return nil }
+    let fields = text[text.index(after: end)...].split(separator: " ")
+    return number - 3 < fields.count ? Int(fields[number - 3]) : nil
+  }
+
   /// Whether the kernel has the thread waiting for something.
   static func isAsleep(_ thread: ThreadHandle) -> Bool {
     guard let file = unsafe fopen("/proc/self/task/\(thread.kernelID)/stat", "re") else {

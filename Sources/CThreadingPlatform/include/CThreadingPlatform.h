@@ -201,6 +201,74 @@ int ctp_thread_get_attributes(pthread_t thread, pthread_attr_t *attributes);
 /// The file name of the running program, without its folder: what the system lists it as.
 const char *ctp_program_name(void);
 
+// MARK: Samples of other threads
+
+enum { CTP_SAMPLE_FRAMES = 128 };
+
+/// Where a thread was when it was asked.
+typedef struct {
+  uintptr_t stack_pointer;
+  /// Return addresses, innermost first; the first is where the thread itself was.
+  uintptr_t frames[CTP_SAMPLE_FRAMES];
+  int count;
+} ctp_sample;
+
+/// Whether the C library can walk a stack inside a signal handler: from 2.35 on it takes no lock.
+bool ctp_sample_has_frames(void);
+
+/// Installs the handler of samples for a signal. Returns an errno.
+int ctp_sample_install(int signal);
+
+/// Whether nobody has a handler for a signal or ignores it.
+bool ctp_signal_is_free(int signal);
+
+/// Has another thread of the process, by kernel id, tell where it is, with or without the callers of
+/// that place, and waits for it until `deadline` on the monotonic clock. For one caller at a time.
+/// Returns 0, ETIMEDOUT or what rt_tgsigqueueinfo(2) refuses.
+int ctp_sample_take(
+    uint32_t thread, int signal, bool with_frames, const struct timespec *deadline,
+    ctp_sample *sample);
+
+/// The callers of the calling thread. Returns how many addresses were written.
+int ctp_sample_own_frames(uintptr_t *frames, int capacity);
+
+/// What an address of code belongs to, as far as the dynamic linker knows: the file, where the file
+/// lies in memory, and the nearest exported symbol below the address. Returns whether there is a file.
+bool ctp_find_code(
+    uintptr_t address, const char *_Nullable *_Nonnull file, uintptr_t *base,
+    const char *_Nullable *_Nonnull symbol, uintptr_t *symbol_address);
+
+/// The processor time that a thread of this process has used, by kernel id, in nanoseconds; or a
+/// negative errno.
+int64_t ctp_thread_cpu_time(uint32_t thread);
+
+// MARK: Forks and exits
+
+/// How many forks lie between the process that was executed and this one.
+extern uint32_t ctp_fork_generation;
+
+static inline uint32_t ctp_get_fork_generation(void) { return ctp_fork_generation; }
+
+/// Whether the calling thread keeps the process open.
+bool ctp_get_holds_process(void);
+void ctp_set_holds_process(bool holds);
+
+// MARK: Stacks
+
+/// The address of the caller's frame on the stack, roughly.
+static inline uintptr_t ctp_frame_address(void) { return (uintptr_t)__builtin_frame_address(0); }
+
+/// The lowest address of a word in [low, high) that is not zero, or `high`. All of it must be
+/// readable; another thread may be writing there. The addresses are multiples of 8.
+uintptr_t ctp_lowest_nonzero_word(uintptr_t low, uintptr_t high);
+
+/// Sets all words from `low` up to a little below the caller's frame to zero: what the calling thread
+/// does not use of its stack.
+void ctp_clear_stack_from(uintptr_t low);
+
+/// The main thread, or 0 if the package was loaded by another one.
+pthread_t ctp_get_main_thread(void);
+
 // MARK: Scheduling
 
 /// How the kernel schedules a thread: the first version of its `struct sched_attr`, see

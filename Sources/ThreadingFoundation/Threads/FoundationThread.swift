@@ -49,7 +49,7 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
   /// - Parameter attributes: what to start it with; checked by ``start()``.
   public init(_ attributes: ThreadAttributes = ThreadAttributes()) {
     self.attributes = attributes
-    handle = ThreadHandle(name: attributes.name)
+    handle = ThreadHandle(name: attributes.name, origin: .foundation)
     detached = Atomic(attributes.isDetached)
   }
 
@@ -124,14 +124,25 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
           by: "ThreadAttributes.guardSize", code: .invalid,
           "Foundation does not let the size of the guard be chosen")
       }
+      if attributes.stack != nil {
+        throw .refused(
+          by: "ThreadAttributes.stack", code: .invalid,
+          "Foundation does not let the memory of the stack be chosen")
+      }
       let setup = try ThreadSetup(attributes, for: handle)
       let next = StartAttempt { [self] in
         if setup?.perform() != false { run() }
       }
       if let size = try attributes.roundedStackSize() { try next.setStackSize(size) }
       attempt.withLock { $0 = next }
-      try next.start(blocking: attributes.blockedSignals)
-      try setup?.wait()
+      if attributes.keepsProcessOpen { handle.keepProcessOpen() }
+      do throws(ThreadingError) {
+        try next.start(blocking: attributes.blockedSignals)
+        try setup?.wait()
+      } catch {
+        if attributes.keepsProcessOpen { handle.endKeepingProcessOpen() }
+        throw error
+      }
       handle.endStart(succeeded: true)
     } catch {
       attempt.withLock { $0 = nil }
@@ -182,6 +193,10 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
     return outcome
   }
 
+  /// Whether the thread cannot be joined: it was started detached, or detached later. For the system all
+  /// threads of Foundation are detached.
+  public final var isDetached: Bool { detached.load(ordering: .relaxed) }
+
   /// Detaches the thread: it cannot be joined from now on. A join that is under way keeps its answer.
   ///
   /// Detaching twice, or after a join, changes nothing but that later joins are refused.
@@ -189,6 +204,7 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
   /// - Throws: a ``ThreadingError`` (`ESRCH`) when the thread was not started. To start it detached,
   ///   set ``ThreadAttributes/isDetached``.
   public final func detach() throws(ThreadingError) {
+    if handle.isLostToFork { throw handle.lostToFork("FoundationThread.detach") }
     guard handle.state != .notStarted else {
       throw handle.refusal(of: .notStarted, by: "FoundationThread")
     }

@@ -45,13 +45,19 @@ final class StartAttempt: @unchecked Sendable {
     thread = Foundation.Thread { shared.take(1)?() }
   }
 
-  func setStackSize(_ size: Int) throws(ThreadingError) {
+  /// The stack size that was asked for.
+  private var asked: Int?
+
+  func setStackSize(_ usable: Int) throws(ThreadingError) {
+    asked = usable
+    let size = try SystemThread.stackSize(forUsable: usable)
     thread.stackSize = size
     // Foundation replaces, in silence, what it does not like.
     guard thread.stackSize == size else {
       throw .refused(
         by: "ThreadAttributes.stackSize", code: .invalid,
-        "Foundation does not take a stack size of \(size) bytes: its limit is \(thread.stackSize)")
+        "Foundation does not take a stack size of \(usable) bytes: its limit is \(thread.stackSize)"
+      )
     }
   }
 
@@ -64,7 +70,7 @@ final class StartAttempt: @unchecked Sendable {
     guard SystemThread.isRefusalOfThread(code) else { return }
     // Something failed. If it was not the start, the thread comes first here or is told to leave.
     if shared.take(2) != nil {
-      throw .refusedThread(code, stackSize: thread.stackSize)
+      throw .refusedThread(code, stackSize: asked)
     }
   }
 }

@@ -9,7 +9,7 @@ internal import Glibc
 package struct SystemThread: @unchecked Sendable {
   // SAFETY of @unchecked: a pthread_t is a number or pointer that any thread may use until the
   // thread is joined or detached, which the callers of this type keep to.
-  private let handle: pthread_t
+  let handle: pthread_t
 
   private init(handle: pthread_t) {
     self.handle = handle
@@ -28,13 +28,16 @@ package struct SystemThread: @unchecked Sendable {
 
   /// What `pthread_create` is told.
   package struct Attributes: Sendable {
-    /// Stack size in bytes, guard included; nil takes the process's default. Already checked and
-    /// rounded by the caller.
+    /// Bytes of stack that the body can use, at least; nil takes the process's default. Already checked
+    /// by the caller.
     package var stackSize: Int?
+
+    /// Memory to be used as the stack, instead of memory that the C library finds.
+    package var stackMemory: StackMemory?
 
     package var isDetached: Bool
 
-    /// Bytes that are kept inaccessible at the far end of the stack, out of its size; nil takes a page.
+    /// Bytes that are kept inaccessible beyond the far end of the stack; nil takes a page.
     package var guardSize: Int?
 
     /// Signals that the thread is started with blocked, beside those that its starter blocks.
@@ -61,12 +64,18 @@ package struct SystemThread: @unchecked Sendable {
       code = unsafe pthread_attr_setdetachstate(&native, CInt(PTHREAD_CREATE_DETACHED))
       guard code == 0 else { throw .refused("pthread_attr_setdetachstate", code) }
     }
-    if let size = attributes.stackSize {
+    if let memory = attributes.stackMemory {
+      code = unsafe pthread_attr_setstack(
+        &native, UnsafeMutableRawPointer(bitPattern: memory.lowest)!, memory.size)
+      guard code == 0 else { throw .refused("pthread_attr_setstack", code) }
+    }
+    if let asked = attributes.stackSize {
+      let size = try stackSize(forUsable: asked)
       code = unsafe pthread_attr_setstacksize(&native, size)
       guard code == 0 else {
         throw ThreadingError(
           call: "pthread_attr_setstacksize", code: code,
-          message: "a stack of \(size) bytes is below the minimum of \(minimumStackSize) bytes")
+          message: "a stack of \(asked) bytes is below the minimum of \(minimumStackSize) bytes")
       }
     }
     if let size = attributes.guardSize {
@@ -81,7 +90,7 @@ package struct SystemThread: @unchecked Sendable {
     }
     guard code == 0 else {
       unsafe context.release()
-      throw .refusedThread(code, stackSize: attributes.stackSize)
+      throw .refusedThread(code, stackSize: attributes.stackSize ?? attributes.stackMemory?.size)
     }
     return SystemThread(handle: handle)
   }
@@ -101,6 +110,31 @@ package struct SystemThread: @unchecked Sendable {
   package func detach() {
     let code = pthread_detach(handle)
     require(code == 0, "SystemThread.detach: pthread_detach failed with errno \(code)")
+  }
+}
+
+extension SystemThread {
+  /// Memory for a stack.
+  package struct StackMemory: Sendable {
+    package let lowest: UInt
+    package let size: Int
+
+    package init(lowest: UInt, size: Int) {
+      self.lowest = lowest
+      self.size = size
+    }
+  }
+
+  /// Starts a thread that only measures something of itself: not with the attributes of others, and
+  /// with a stack that no ordinary thread would be given afterwards.
+  static func probe(
+    _ entry:
+      @escaping @convention(c) (UnsafeMutableRawPointer?) ->
+      UnsafeMutableRawPointer?
+  ) -> CInt {
+    var handle = pthread_t()
+    let code = unsafe pthread_create(&handle, nil, entry, nil)
+    return code == 0 ? pthread_join(handle, nil) : code
   }
 }
 
@@ -206,31 +240,6 @@ extension SystemThread {
   /// A thread of this process as messages name it: its kernel id, and its name in the listings.
   package static func describe(_ id: UInt32) -> String {
     "thread \(id) \"\(name(ofThread: id) ?? "ended")\""
-  }
-
-  /// Where the calling thread's stack lies.
-  package struct StackBounds: Sendable {
-    /// Lowest usable address.
-    package let lowest: UInt
-    /// Bytes from there to the highest address.
-    package let size: Int
-    /// Bytes of the guard, included in the size asked for at the start.
-    package let guardSize: Int
-  }
-
-  /// The bounds of the calling thread's stack, as the system has them.
-  package static func currentStack() throws(ThreadingError) -> StackBounds {
-    var native = pthread_attr_t()
-    let code = unsafe ctp_thread_get_attributes(pthread_self(), &native)
-    guard code == 0 else { throw .refused("pthread_getattr_np", code) }
-    defer { _ = unsafe pthread_attr_destroy(&native) }
-    var address: UnsafeMutableRawPointer?
-    var size = 0
-    var guardSize = 0
-    _ = unsafe pthread_attr_getstack(&native, &address, &size)
-    _ = unsafe pthread_attr_getguardsize(&native, &guardSize)
-    return StackBounds(
-      lowest: UInt(bitPattern: address), size: size, guardSize: guardSize)
   }
 
   /// Runs `body` with some signals blocked for the calling thread, beside those that are already.

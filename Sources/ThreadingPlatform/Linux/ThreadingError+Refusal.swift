@@ -27,6 +27,8 @@ extension ThreadingError {
     case inUse
     /// ECANCELED: the work was broken off, or cancelled before it began.
     case brokenOff
+    /// EAGAIN: something is used up.
+    case outOfResources
 
     fileprivate var errno: CInt {
       switch self {
@@ -37,6 +39,7 @@ extension ThreadingError {
       case .tooLong: EMSGSIZE
       case .inUse: EBUSY
       case .brokenOff: ECANCELED
+      case .outOfResources: EAGAIN
       }
     }
   }

@@ -101,7 +101,8 @@ public final class ThreadScope: Sendable {
   fileprivate func leave() -> (any Error)? {
     while true {
       let present: [ThreadHandle] = state.withLock { state in
-        state.threads.removeAll { $0.state == .finished }
+        // After a fork, the child does not wait for what the parent has kept.
+        state.threads.removeAll { $0.state == .finished || $0.isLostToFork }
         if state.threads.isEmpty { state.isOpen = false }
         return state.threads
       }

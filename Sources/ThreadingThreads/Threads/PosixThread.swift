@@ -19,7 +19,8 @@ public import ThreadingPlatform
 ///
 /// A running thread keeps its object alive. When the object goes away and nobody has joined the
 /// thread, the thread is detached: nothing is left behind. The process does not wait for its threads:
-/// it ends when its main thread returns, so a thread whose work must be complete is to be joined.
+/// it ends when its main thread returns, so a thread whose work must be complete is to be joined, or
+/// started with ``ThreadAttributes/keepsProcessOpen``.
 ///
 /// A thread ends when its body returns or throws, and in no other way: ending it from outside would
 /// leave its locks held and its memory lost. It can be asked to finish by ``ThreadHandle/cancel(reason:)``.
@@ -49,7 +50,7 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
   /// - Parameter attributes: what to start it with; checked by ``start()``.
   public init(_ attributes: ThreadAttributes = ThreadAttributes()) {
     self.attributes = attributes
-    handle = ThreadHandle(name: attributes.name)
+    handle = ThreadHandle(name: attributes.name, origin: .posix)
   }
 
   /// A thread that is still to be started and will run a closure.
@@ -86,7 +87,7 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
 
   deinit {
     // Nobody else has the object: no start is under way, and no join.
-    if handle.state != .notStarted { custody.detach(handle.system) }
+    if handle.state != .notStarted && !handle.isLostToFork { custody.detach(handle.system) }
   }
 
   /// What the thread runs. To be overridden by a subclass that is made without a closure; it is called
@@ -116,23 +117,42 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
     handle.beginStart(of: "PosixThread")
     do throws(ThreadingError) {
       let setup = try ThreadSetup(attributes, for: handle)
-      // A thread that may refuse to run is detached when it has not: until then it can be joined.
       try attributes.checkGuardAndSignals()
+      try attributes.checkStack()
+      // A thread that may refuse to run is detached when it has not: until then it can be joined.
       var native = SystemThread.Attributes(
         stackSize: try attributes.roundedStackSize(),
         isDetached: attributes.isDetached && setup == nil)
-      native.guardSize = attributes.guardSize
+      native.guardSize = attributes.roundedGuardSize
       native.blockedSignals = attributes.blockedSignals
-      if attributes.isDetached { custody.startDetached() }
+      if let stack = attributes.stack {
+        native.stackMemory = .init(lowest: stack.lowest, size: stack.size)
+        try stack.claim()
+      }
+      try launch(native, setup)
+      handle.endStart(succeeded: true)
+    } catch {
+      custody.reset()
+      handle.endStart(succeeded: false)
+      throw error
+    }
+  }
+
+  /// - Throws: what the system or the new thread refuses. What was taken for the thread is given back.
+  private func launch(
+    _ native: SystemThread.Attributes, _ setup: ThreadSetup?
+  ) throws(ThreadingError) {
+    if attributes.keepsProcessOpen { handle.keepProcessOpen() }
+    if attributes.isDetached { custody.startDetached() }
+    do throws(ThreadingError) {
       let system = try SystemThread.start(native) { [self] in
         if setup?.perform() != false { run() }
       }
       if let setup { try finish(setup, of: system) }
       handle.setSystem(system)
-      handle.endStart(succeeded: true)
     } catch {
-      custody.reset()
-      handle.endStart(succeeded: false)
+      if attributes.keepsProcessOpen { handle.endKeepingProcessOpen() }
+      attributes.stack?.giveBack()
       throw error
     }
   }
@@ -173,18 +193,29 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
   ) throws(ThreadingError) -> Result<Output, Failure>? {
     guard try handle.waitForStart(until: deadline, joinBy: "PosixThread") else { return nil }
     if custody.isDetached { throw refusal(.isDetached) }
+    if handle.isLostToFork {
+      guard let outcome else { throw refusal(.brokenOff) }
+      return outcome
+    }
     // Without a limit, the one wait is that of the system's join. With a limit, the thread is awaited
     // first, and the system's join has next to nothing left to wait for.
     let isAwaited = deadline != .distantFuture
     if isAwaited, !handle.waitForEnd(until: deadline) { return nil }
     let isReaped =
       handle.state == .finished
-      ? custody.reap(handle.system)
-      : try handle.withUnlimitedWait(joinBy: "PosixThread") { custody.reap(handle.system) }
+      ? custody.reap(handle.system, on: attributes.stack)
+      : try handle.withUnlimitedWait(joinBy: "PosixThread") {
+        custody.reap(handle.system, on: attributes.stack)
+      }
     // Detached only now, while this call waited: the answer is there if the end was awaited above.
     guard isReaped || isAwaited else { throw refusal(.isDetached) }
     guard let outcome else { throw refusal(.brokenOff) }
     return outcome
+  }
+
+  /// Whether the thread cannot be joined: it was started detached, or detached later.
+  public final var isDetached: Bool {
+    handle.state == .notStarted ? attributes.isDetached : custody.isDetached
   }
 
   /// Whether somebody waits for the thread's end at this moment.
@@ -199,9 +230,16 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
   /// Detaching twice, or after a join, changes nothing; nor does it while a join without a limit is
   /// under way, which will free the thread. A join with a limit that is under way keeps its answer.
   ///
-  /// - Throws: a ``ThreadingError`` (`ESRCH`) when the thread was not started. To start it detached,
-  ///   set ``ThreadAttributes/isDetached``.
+  /// - Throws: a ``ThreadingError``: `ESRCH` when the thread was not started, or is one of the parent
+  ///   process's; `EINVAL` when it runs on a ``ThreadStack``. To start it detached, set
+  ///   ``ThreadAttributes/isDetached``.
   public final func detach() throws(ThreadingError) {
+    if handle.isLostToFork { throw handle.lostToFork("PosixThread.detach") }
+    if attributes.stack != nil {
+      throw .refused(
+        by: "PosixThread.detach", code: .invalid,
+        "\(handle) runs on a stack of the caller's, and only a join tells when that is left")
+    }
     guard handle.phase.wait(until: .distantFuture, while: { $0 == .starting }) != .notStarted
     else {
       throw .refused(

@@ -1,3 +1,4 @@
+internal import Synchronization
 public import ThreadingPlatform
 
 /// What a thread is started with. The same attributes serve both families of threads.
@@ -18,23 +19,35 @@ public struct ThreadAttributes: Sendable, Hashable {
   /// nil leaves the thread without a name; the system then lists it under the program's name.
   public var name: String?
 
-  /// The size of the stack in bytes. It is rounded up to whole pages of memory.
+  /// The size of the stack in bytes: what the thread's own frames can take, at least.
   ///
-  /// The size is what the system sets aside in all. On Linux the C library takes a guard of one page
-  /// at the far end, and the thread's own thread-local variables, out of it. It also keeps stacks of
+  /// The guard, the program's thread-local variables and the C library's record of the thread come on
+  /// top, and the whole is rounded up to whole pages of memory. The C library also keeps stacks of
   /// ended threads and may use one again that is up to four times as large as what is asked for.
+  /// ``ThreadHandle/stackUsage()`` tells what a thread really has.
   ///
-  /// nil takes the process's default: on Linux the limit `RLIMIT_STACK` at the program's start,
-  /// mostly 8 MiB, of which only the pages that are touched use memory.
+  /// nil takes ``defaultStackSize``.
   public var stackSize: Int?
+
+  /// Memory of the caller's to be used as the stack; nil lets the C library find it. A size or guard
+  /// cannot be chosen then, and the thread must be joinable.
+  ///
+  /// Foundation does not let the memory be chosen: `FoundationThread` refuses it.
+  public var stack: ThreadStack?
+
+  /// Whether the stack is cleaned before the body runs, so that ``StackUsage/highWaterMark`` tells of
+  /// this thread alone. Costs a system call, and new pages for what an ended thread had left.
+  public var isStackMeasured = false
 
   /// Whether the thread is started detached: it cannot be joined, and the system frees it by itself
   /// when it ends.
   public var isDetached: Bool
 
-  /// Bytes that are kept inaccessible at the far end of the stack, so that running over it stops the
-  /// program instead of overwriting what lies there. Rounded up to whole pages; nil takes one page, 0
-  /// none. The C library may take them out of the stack size.
+  /// Bytes that are kept inaccessible beyond the far end of the stack, so that running over it stops the
+  /// program instead of overwriting what lies there. They are not taken out of the stack size.
+  ///
+  /// Rounded up to whole pages of memory; nil takes one page, 0 none. What is in force is read back by
+  /// ``StackUsage/guardSize``. A frame larger than the guard can jump over it.
   ///
   /// Foundation does not let the guard be chosen: `FoundationThread` refuses a value.
   public var guardSize: Int?
@@ -52,6 +65,19 @@ public struct ThreadAttributes: Sendable, Hashable {
   /// throws. Otherwise it runs as the system lets it, which ``ThreadHandle/scheduling()`` tells.
   public var isSchedulingRequired = true
 
+  /// Whether the process stays open until the thread has ended: when the main thread returns or `exit` is
+  /// called, the exit waits for it. The thread may be detached, or its object may have gone away.
+  ///
+  /// The wait comes where the handlers of `atexit` are called: before those that were registered before
+  /// the first such thread was started, and after those registered later. The thread that exits does
+  /// not wait for itself, and other threads run on meanwhile. The status of the process is the one that
+  /// `exit` was given.
+  ///
+  /// Only an exit of this kind waits. A signal that ends the process, `abort`, `fatalError`, `_exit`
+  /// and `quick_exit` end it at once, and so does an exit in a forked child for the parent's threads. A
+  /// thread that never ends keeps the process for ever.
+  public var keepsProcessOpen = false
+
   /// The processors that the thread may run on; nil gives it all that the process may use.
   public var cpus: CPUSet?
 
@@ -68,8 +94,8 @@ public struct ThreadAttributes: Sendable, Hashable {
   }
 
   /// The smallest ``stackSize`` that can be asked for, in bytes: what the running system requires
-  /// (which depends on the processor and on the program's thread-local variables) and
-  /// 16 KiB more, which Swift needs where code meets a generic type for the first time.
+  /// (which depends on the processor) and 16 KiB more, which Swift needs where code meets a generic type
+  /// for the first time.
   ///
   /// Such a stack is enough for a few plain calls. Code that formats strings or touches Foundation
   /// wants 64 KiB or more.
@@ -82,12 +108,40 @@ public struct ThreadAttributes: Sendable, Hashable {
     return Int.max / page * page
   }
 
+  /// The ``stackSize`` of threads of this package that do not say: what was set by
+  /// ``setDefaultStackSize(_:)``, or else the system's default. That is on Linux the limit
+  /// `RLIMIT_STACK` at the program's start, mostly 8 MiB, of which only the pages that are touched use
+  /// memory; the thread-local variables are taken out of it.
+  public static var defaultStackSize: Int {
+    chosenDefaultStackSize ?? SystemThread.systemDefaultStackSize
+  }
+
+  /// Sets the ``stackSize`` of threads of this package that do not say. Threads that run already keep
+  /// what they have; threads that others start are not concerned.
+  ///
+  /// - Parameter size: in bytes; nil goes back to the system's default.
+  /// - Throws: a ``ThreadingError`` (`EINVAL`) for a size below ``minimumStackSize`` or above
+  ///   ``maximumStackSize``. The default is as before then.
+  public static func setDefaultStackSize(_ size: Int?) throws(ThreadingError) {
+    if let size { _ = try rounded(size, "ThreadAttributes.defaultStackSize") }
+    // relaxed: no data goes with the number.
+    defaultSize.store(size ?? 0, ordering: .relaxed)
+  }
+
+  private static let defaultSize = Atomic<Int>(0)
+
+  private static var chosenDefaultStackSize: Int? {
+    let size = defaultSize.load(ordering: .relaxed)
+    return size == 0 ? nil : size
+  }
+
   /// Checks all values, as starting a thread does.
   ///
   /// - Throws: a ``ThreadingError`` with the code `EINVAL` that names the value and the limit.
   public func validate() throws(ThreadingError) {
     _ = try roundedStackSize()
     try checkGuardAndSignals()
+    try checkStack()
     try scheduling?.validate()
     try cpus?.checkAllowed(by: "ThreadAttributes.cpus")
   }
@@ -106,25 +160,50 @@ public struct ThreadAttributes: Sendable, Hashable {
     }
   }
 
-  /// The stack size that a thread gets, in whole pages; nil for the process's default.
+  /// Whether the values go with a stack of the caller's, if there is one.
+  package func checkStack() throws(ThreadingError) {
+    guard stack != nil else { return }
+    let reason: String? =
+      if stackSize != nil {
+        "the stack has a size of its own: stackSize must be nil"
+      } else if guardSize != nil {
+        "the guard of a stack of the caller's is the caller's: guardSize must be nil"
+      } else if isDetached {
+        "a thread on a stack of the caller's must be joinable, since only a join tells when it is left"
+      } else {
+        nil
+      }
+    if let reason { throw .refused(by: "ThreadAttributes.stack", code: .invalid, reason) }
+  }
+
+  /// The guard that a thread gets, in whole pages; nil for the system's default.
+  package var roundedGuardSize: Int? {
+    let page = SystemThread.pageSize
+    return guardSize.map { $0 == 0 ? 0 : ($0 - 1) / page * page + page }
+  }
+
+  /// The stack size that a thread gets, in whole pages; nil for the system's default.
   package func roundedStackSize() throws(ThreadingError) -> Int? {
-    guard let asked = stackSize else { return nil }
-    let least = Self.minimumStackSize
-    let most = Self.maximumStackSize
+    if stack != nil { return nil }
+    guard let asked = stackSize ?? Self.chosenDefaultStackSize else { return nil }
+    return try Self.rounded(asked, "ThreadAttributes.stackSize")
+  }
+
+  private static func rounded(_ asked: Int, _ name: String) throws(ThreadingError) -> Int {
+    let least = minimumStackSize
+    let most = maximumStackSize
     guard asked >= least else {
-      throw .invalidStackSize("\(asked) bytes is below the minimum of \(least) bytes")
+      throw .refused(
+        by: name, code: .invalid,
+        "a stack size of \(asked) bytes is below the minimum of \(least) bytes")
     }
     guard asked <= most else {
-      throw .invalidStackSize("\(asked) bytes is above the maximum of \(most) bytes")
+      throw .refused(
+        by: name, code: .invalid,
+        "a stack size of \(asked) bytes is above the maximum of \(most) bytes")
     }
     let page = SystemThread.pageSize
     // Not (asked + page - 1), which is too large a number for the maximum.
     return (asked - 1) / page * page + page
-  }
-}
-
-extension ThreadingError {
-  fileprivate static func invalidStackSize(_ reason: String) -> ThreadingError {
-    .refused(by: "ThreadAttributes.stackSize", code: .invalid, "a stack size of \(reason)")
   }
 }

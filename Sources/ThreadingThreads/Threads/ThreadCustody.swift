@@ -28,8 +28,10 @@ struct ThreadCustody: ~Copyable, Sendable {
 
   /// Joins the thread, or waits until another caller has.
   ///
+  /// - Parameter stack: memory of the caller's that the thread runs on, given back by the one caller that
+  ///   joins the thread.
   /// - Returns: whether the thread is gone; false when it is detached.
-  borrowing func reap(_ system: SystemThread) -> Bool {
+  borrowing func reap(_ system: SystemThread, on stack: ThreadStack?) -> Bool {
     while true {
       // acquiring: pairs with the release below, so that what the thread wrote, which the system's
       // join made visible to the joiner that made it, is visible here too.
@@ -39,6 +41,7 @@ struct ThreadCustody: ~Copyable, Sendable {
       case Self.joinable:
         guard move(from: Self.joinable, to: Self.reaping) else { continue }
         system.join()
+        stack?.giveBack()
         // releasing: see the load above.
         if word.exchange(Self.reaped, ordering: .releasing) == Self.watched {
           Futex.wakeAll(word)

@@ -40,6 +40,8 @@ extension ThreadHandle {
     until deadline: MonotonicInstant, joinBy family: String
   ) throws(ThreadingError) -> Bool {
     if isCurrent { throw refusal(of: .isCurrent, by: family) }
+    // One that had ended before the fork has left its answer.
+    if isLostToFork && state != .finished { throw lostToFork("\(family).join") }
     switch phase.wait(until: deadline, while: { $0 == .starting }) {
     case .notStarted: throw refusal(of: .notStarted, by: family)
     case .starting: return false
@@ -141,6 +143,7 @@ extension ThreadHandle {
       fatalError("\(family).start: \(self) was started before; it is \(state)")
     }
     collectInheritance()
+    noteBirth()
   }
 
   /// Leaves `starting`: for `running` if the system has made the thread, else back.

@@ -1,7 +1,7 @@
 public import CThreadingPlatform
 internal import Synchronization
 internal import ThreadingLocks
-internal import ThreadingPlatform
+package import ThreadingPlatform
 
 /// Any thread of the process, seen from anywhere: those that this package started, the main thread,
 /// and threads of other origin, which get a handle when they first ask for it.
@@ -33,6 +33,17 @@ public final class ThreadHandle: Sendable {
 
   /// What the thread's dictionary holds.
   @usableFromInline let values = ThreadValues()
+
+  /// Who started the thread.
+  public let origin: ThreadOrigin
+
+  /// The process that the thread was started in: how many forks it is away from the one that was
+  /// executed. relaxed: a fork orders everything.
+  private let birthplace = Atomic<UInt32>(SystemProcess.forkGeneration)
+
+  /// Where the thread stands in the list of live threads, see ``ThreadRegistry``.
+  // SAFETY of nonisolated(unsafe): only touched with the lock of the list held.
+  nonisolated(unsafe) var place = ThreadRegistry.Place()
 
   /// Guards `record`, and is held by whoever uses the system's handle of a live thread that is not
   /// the caller: the thread takes it to end, so it cannot end meanwhile.
@@ -67,19 +78,23 @@ public final class ThreadHandle: Sendable {
     var inheritance: [@Sendable () -> Void] = []
     /// Whether the thread inherits values from its starter.
     var isHeir = true
+    /// Whether the process is to wait for the thread's end.
+    var keepsProcessOpen = false
     /// In how many more rounds of the system's destructors `finished` is put off.
     var roundsToStay = 0
   }
 
   /// The handle of a thread that is to be started.
-  package init(name: String?) {
+  package init(name: String?, origin: ThreadOrigin) {
+    self.origin = origin
     phase = ThreadPhase(.notStarted)
     identifier = Atomic(0)
     unsafe record = Record(name: name)
   }
 
   /// The handle of a thread that exists already.
-  private init(adopting kernelID: UInt32) {
+  private init(adopting kernelID: UInt32, origin: ThreadOrigin = .other) {
+    self.origin = origin
     phase = ThreadPhase(.running)
     identifier = Atomic(kernelID)
     unsafe record = Record()
@@ -95,7 +110,11 @@ public final class ThreadHandle: Sendable {
   }
 
   /// The process's main thread.
-  public static let main = ThreadHandle(adopting: SystemThread.processID)
+  public static let main = {
+    let handle = ThreadHandle(adopting: SystemThread.processID, origin: .main)
+    if let system = SystemThread.main { handle.setSystem(system) }
+    return handle
+  }()
 
   // MARK: Identity and state
 
@@ -121,8 +140,9 @@ public final class ThreadHandle: Sendable {
     if unsafe ctp_get_thread_record() == Unmanaged.passUnretained(self).toOpaque() {
       return SystemThread.currentID
     }
-    // acquiring: pairs with the release in takeUpCurrentThread().
+    // acquiring: pairs with the release in beginRunning().
     var id = identifier.load(ordering: .acquiring)
+    if id == 0 || id == Self.isAwaited, isLostToFork { return 0 }
     while id == 0 || id == Self.isAwaited {
       if id == 0 {
         if phase.wait(until: .distantFuture, while: { $0 == .starting }) == .notStarted { return 0 }
@@ -144,6 +164,25 @@ public final class ThreadHandle: Sendable {
   /// Everything that the thread's body wrote happens before ``ThreadState/finished`` is seen.
   public var state: ThreadState { phase.state }
 
+  /// Whether the thread was left behind in the parent process: this process was made by `fork`, which
+  /// takes along only the thread that calls it. See ``ForkedProcess``.
+  public var isLostToFork: Bool {
+    // relaxed: a fork orders everything.
+    birthplace.load(ordering: .relaxed) != SystemProcess.forkGeneration && !isCurrent
+      && state != .notStarted
+  }
+
+  /// The error of a call that needs a thread which the parent process has kept.
+  package func lostToFork(_ method: String) -> ThreadingError {
+    .refused(
+      by: method, code: .noThread,
+      "the thread \(name.map { "\"\($0)\" " } ?? "")is the parent process's: "
+        + "after a fork the child has only the thread that forked")
+  }
+
+  /// Notes that the thread is started in this process.
+  func noteBirth() { birthplace.store(SystemProcess.forkGeneration, ordering: .relaxed) }
+
   /// The thread's name as given in its attributes or set here; nil for a thread without one.
   ///
   /// It may be set at any time and from any thread: before the start, while the thread runs, and
@@ -155,7 +194,7 @@ public final class ThreadHandle: Sendable {
     set {
       lock.withLock {
         unsafe record.name = newValue
-        guard unsafe record.isAlive && !isMain else { return }
+        guard unsafe record.isAlive && !isMain && !isLostToFork else { return }
         // relaxed: stored by the thread before it set `isAlive` under the lock.
         let system = SystemThread(rawValue: systemNumber.load(ordering: .relaxed))
         system.setName(SystemThread.systemName(for: newValue ?? SystemThread.programName))
@@ -244,6 +283,7 @@ public final class ThreadHandle: Sendable {
   func withLiveID<Result>(
     _ method: String, _ body: (UInt32) throws(ThreadingError) -> Result
   ) throws(ThreadingError) -> Result {
+    if isLostToFork { throw lostToFork("ThreadHandle.\(method)") }
     // Waits, for a thread that is just being started, until it is there.
     let id = kernelID
     return try lock.withLock { () throws(ThreadingError) in
@@ -253,6 +293,24 @@ public final class ThreadHandle: Sendable {
           "there is no thread now: it \(id == 0 ? "was not started" : "has ended")")
       }
       return try body(id)
+    }
+  }
+
+  /// Calls `body` with the system's handle and the kernel's id of the thread, which cannot end meanwhile.
+  ///
+  /// - Throws: as ``withLiveID(_:_:)``; `ESRCH` as well for a main thread that the package never saw.
+  func withLiveThread<Result>(
+    _ method: String, _ body: (SystemThread, UInt32) throws(ThreadingError) -> Result
+  ) throws(ThreadingError) -> Result {
+    try withLiveID(method) { id throws(ThreadingError) in
+      // relaxed: as in `system`.
+      let number = systemNumber.load(ordering: .relaxed)
+      guard number != 0 else {
+        throw .refused(
+          by: "ThreadHandle.\(method)", code: .noThread,
+          "the main thread is not known: the package was loaded by another thread")
+      }
+      return try body(SystemThread(rawValue: number), id)
     }
   }
 
@@ -278,11 +336,24 @@ public final class ThreadHandle: Sendable {
 // MARK: - A thread's beginning and end
 
 extension ThreadHandle {
+  /// Has the process wait for the thread's end. Only for the starter, before the thread is made.
+  package func keepProcessOpen() {
+    unsafe local.keepsProcessOpen = true
+    SystemProcess.hold()
+  }
+
+  /// Takes ``keepProcessOpen()`` back: the thread was not made.
+  package func endKeepingProcessOpen() {
+    unsafe local.keepsProcessOpen = false
+    SystemProcess.letGo()
+  }
+
   /// Makes this the record of the calling thread, which was started for it: gives the thread its
   /// name and enters `running`.
   package func beginRunning() {
     unsafe local.roundsToStay = Self.lateRounds
     install()
+    SystemProcess.isHeldByCurrentThread = unsafe local.keepsProcessOpen
     lock.withLock {
       unsafe record.isAlive = true
       // Always: the kernel lets a new thread inherit its creator's name.
@@ -292,6 +363,7 @@ extension ThreadHandle {
     // releasing: pairs with the acquire in `kernelID`.
     let before = identifier.exchange(SystemThread.currentID, ordering: .releasing)
     if before == Self.isAwaited { Futex.wakeAll(identifier) }
+    ThreadRegistry.current.add(self)
     phase.move(from: .starting, to: .running)
     if unsafe !local.inheritance.isEmpty { takeUpInheritance() }
   }
@@ -308,11 +380,13 @@ extension ThreadHandle {
     let handle = id == SystemThread.processID ? main : ThreadHandle(adopting: id)
     handle.install()
     handle.lock.withLock { unsafe handle.record.isAlive = true }
+    ThreadRegistry.current.add(handle)
     return handle
   }
 
   /// From here on only the thread itself reaches what the system holds of it.
   private func retire() {
+    ThreadRegistry.current.remove(self)
     lock.withLock { unsafe record.isAlive = false }
     cancellation.retire()
   }
@@ -376,6 +450,7 @@ extension ThreadHandle: ThreadRecordObject {
     LocalSlots.free()
     retire()
     phase.move(from: .running, to: .finished)
+    if unsafe local.keepsProcessOpen { SystemProcess.letGo() }
     return false
   }
 }
@@ -383,7 +458,7 @@ extension ThreadHandle: ThreadRecordObject {
 extension ThreadHandle: CustomStringConvertible {
   /// The kernel's id and the name: `thread 4711 "importer"`.
   public var description: String {
-    let id = state == .notStarted ? "not started" : "\(kernelID)"
+    let id = state == .notStarted ? "not started" : "\(isLostToFork ? 0 : kernelID)"
     return name.map { "thread \(id) \"\($0)\"" } ?? "thread \(id)"
   }
 }

@@ -19,6 +19,8 @@ package final class ThreadSetup: @unchecked Sendable {
   private let isSchedulingRequired: Bool
   private let cpus: CPUSet?
   private let isPinned: Bool
+  private let isStackMeasured: Bool
+  private let hasOwnStack: Bool
   private let handle: ThreadHandle
 
   /// - Returns: nil when nothing is to be set up.
@@ -31,8 +33,10 @@ package final class ThreadSetup: @unchecked Sendable {
     isSchedulingRequired = attributes.isSchedulingRequired
     cpus = attributes.cpus ?? ThreadHandle.affinityForChild
     isPinned = attributes.cpus != nil
+    isStackMeasured = attributes.isStackMeasured
+    hasOwnStack = attributes.stack == nil
     self.handle = handle
-    if scheduling == nil && cpus == nil { return nil }
+    if scheduling == nil && cpus == nil && !isStackMeasured { return nil }
   }
 
   /// For the new thread: puts everything in force, and tells the starter.
@@ -49,6 +53,7 @@ package final class ThreadSetup: @unchecked Sendable {
           if isSchedulingRequired { throw error }
         }
       }
+      if isStackMeasured { try SystemThread.clearUnusedStack(isOwn: hasOwnStack) }
     } catch {
       self.error = error
     }

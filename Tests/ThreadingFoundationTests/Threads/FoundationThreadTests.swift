@@ -105,11 +105,12 @@ struct FoundationThreadTests {
   @Test("the stack has the size asked for", .enabled(if: !ThreadSanitizer.isActive))
   func stackSize() throws {
     for size in [40_960, 1 << 20] {
-      let thread = try FoundationThread.start(ThreadAttributes(stackSize: size)) { () -> Int in
-        do { return try SystemThread.currentStack().size } catch { return -1 }
+      let thread = try FoundationThread.start(ThreadAttributes(stackSize: size)) {
+        try? ThreadHandle.current.stackUsage()
       }
-      let measured = try thread.join()
-      #expect(measured >= size && measured <= 4 * size)
+      let usage = try #require(try thread.join())
+      #expect(usage.size >= size && usage.size <= 4 * (size + 16_384))
+      #expect(usage.guardSize == SystemThread.pageSize)
     }
   }
 

@@ -1,0 +1,35 @@
+internal import ThreadingPlatform
+
+/// What is left of the threads after a `fork`.
+///
+/// A child process made by `fork` has a copy of all memory and one thread: the one that forked. The other
+/// threads are gone in the middle of what they were doing, with the locks that they held.
+///
+/// What is safe in the child:
+///
+/// - Calls that are safe in a signal handler, first of all `execve` and `_exit`. If the parent had
+///   other threads, POSIX promises no more, and `malloc` is an extra of the C library.
+/// - Of this package, as long as no thread of the parent was inside the object at the moment of the
+///   fork: locks and values that were made before, and everything that is made anew. The child may
+///   start threads, with locks, loops and queues of their own. The thread that forked keeps its
+///   handle, dictionary and thread-local values, and gets a new run loop.
+/// - Asking about the parent's threads: ``ThreadHandle/isLostToFork`` is true for them. A join of one,
+///   or a call that needs it alive, is an error (`ESRCH`) that says so; what it had returned before the
+///   fork can still be had by a join. A scope of threads does not wait for them.
+///
+/// What is not:
+///
+/// - A lock that another thread held at the moment of the fork stays locked. So do objects of the
+///   standard library, Foundation and Dispatch, which hold locks of their own.
+/// - Pools, operation queues and loops of the parent have lost their threads: what is added to them
+///   does not run, and waiting for it does not end.
+public enum ForkedProcess {
+  /// Whether this process was made by a `fork` without an `exec` after it: threads that the parent
+  /// had are gone. Costs a load.
+  public static var isCurrent: Bool { generation != 0 }
+
+  /// How many forks lie between this process and the one that was executed: 0 for an ordinary process.
+  /// What is remembered with another number was made by an ancestor, and may have belonged to its
+  /// threads. Costs a load.
+  public static var generation: Int { Int(SystemProcess.forkGeneration) }
+}

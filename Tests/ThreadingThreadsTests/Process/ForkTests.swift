@@ -1,0 +1,154 @@
+import Glibc
+import TestSupport
+import Testing
+import Threading
+import ThreadingPlatform
+
+/// What a call that must fail in a forked child threw.
+private func refusal(_ body: () throws -> Void) -> ThreadingError? {
+  do {
+    try body()
+    return nil
+  } catch {
+    return error as? ThreadingError
+  }
+}
+
+private func isLost(_ error: ThreadingError?, _ call: String) -> Bool {
+  guard let error else { return false }
+  return error.call == call && error.codeName == "ESRCH"
+    && error.message.contains("the parent process's")
+}
+
+@Suite("Threads after a fork", .timeLimit(.minutes(1)))
+struct ForkTests {
+  @Test("the mark is set in the child alone, and counts forks of forks")
+  func mark() async {
+    await #expect(processExitsWith: .success) {
+      precondition(!ForkedProcess.isCurrent && ForkedProcess.generation == 0)
+      let status = inForkedChild {
+        let grandchild = inForkedChild { ForkedProcess.generation == 2 }
+        return ForkedProcess.isCurrent && ForkedProcess.generation == 1 && grandchild == 0
+      }
+      precondition(status == 0, "\(status)")
+      precondition(!ForkedProcess.isCurrent)
+    }
+  }
+
+  @Test("calls on a thread of the parent's are errors in the child, and none hangs")
+  func lostThread() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let gate = Shared.Gate()
+        let thread = try PosixThread.start(ThreadAttributes(name: "left behind")) { gate.wait() }
+        precondition(!thread.handle.isLostToFork && !ThreadHandle.current.isLostToFork)
+        let status = inForkedChild {
+          let handle = thread.handle
+          guard handle.isLostToFork && !ThreadHandle.current.isLostToFork else { return false }
+          let join = refusal { try thread.join() }
+          guard isLost(join, "PosixThread.join"), join?.message.contains("left behind") == true,
+            isLost(refusal { try thread.join(for: .seconds(20)) }, "PosixThread.join"),
+            isLost(refusal { try thread.detach() }, "PosixThread.detach"),
+            isLost(refusal { _ = try handle.affinity() }, "ThreadHandle.affinity"),
+            isLost(refusal { _ = try handle.scheduling() }, "ThreadHandle.scheduling"),
+            isLost(refusal { _ = try handle.stackUsage() }, "ThreadHandle.stackUsage")
+          else { return false }
+          handle.name = "renamed"
+          handle.cancel()
+          return handle.name == "renamed" && handle.isCancelled
+        }
+        precondition(status == 0, "\(status)")
+        gate.open()
+        try thread.join()
+        precondition(thread.name == "left behind")
+      }
+    }
+  }
+
+  @Test("a thread that had ended before the fork has its answer in the child too")
+  func ended() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let joined = try PosixThread.start { 41 }
+        try joined.join()
+        let unjoined = try PosixThread.start { 42 }
+        precondition(eventually { unjoined.state == .finished })
+        let status = inForkedChild {
+          (try? joined.join()) == 41 && (try? unjoined.join(for: .zero)) == 42
+            && (try? unjoined.join()) == 42
+        }
+        precondition(status == 0, "\(status)")
+      }
+    }
+  }
+
+  @Test("an object that goes away in the child leaves its parent's thread alone")
+  func dropped() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let gate = Shared.Gate()
+        var thread: PosixThread<Void, Never>? = PosixThread { gate.wait() }
+        try thread?.start()
+        let status = inForkedChild {
+          thread = nil
+          return true
+        }
+        precondition(status == 0, "\(status)")
+        gate.open()
+        try thread?.join()
+      }
+    }
+  }
+
+  @Test("a scope that is left in the child does not wait for the parent's threads")
+  func scope() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let gate = Shared.Gate()
+        let child = try withThreads { scope in
+          _ = try scope.start { gate.wait() }
+          let child = forkProcess()
+          if child != 0 { gate.open() }
+          return child
+        }
+        if child == 0 { _exit(0) }
+        let status = statusOfChild(child)
+        precondition(status == 0, "\(status)")
+      }
+    }
+  }
+
+  @Test(
+    "the child starts threads of its own, and lists its own alone",
+    // The thread sanitizer does not let a forked child start threads.
+    .enabled(if: !ThreadSanitizer.isActive))
+  func newThreads() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let gate = Shared.Gate()
+        let started = PosixThread(ThreadAttributes(name: "of the parent")) { gate.wait() }
+        let early = PosixThread { 5 }
+        try started.start()
+        let status = inForkedChild {
+          let inside = Shared.Gate()
+          guard
+            let thread = try? PosixThread.start(
+              ThreadAttributes(name: "of the child"),
+              body: {
+                inside.wait()
+                return 6
+              })
+          else { return false }
+          let names = ThreadSnapshot.all().map { $0.name }
+          inside.open()
+          guard (try? early.start()) != nil, (try? early.join()) == 5 else { return false }
+          return (try? thread.join()) == 6 && names.count == 2 && names.contains("of the child")
+            && !thread.handle.isLostToFork
+        }
+        precondition(status == 0, "\(status)")
+        gate.open()
+        try started.join()
+      }
+    }
+  }
+}

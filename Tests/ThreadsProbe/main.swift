@@ -1,0 +1,68 @@
+import CThreadLocalBlock
+import Glibc
+import TestSupport
+import Threading
+
+// What tests of threads need a whole process for: one with much thread-local data, and one whose main
+// thread returns while other threads run. The first argument says which.
+
+/// Starts a thread that writes a line when main has had every chance to end the process.
+func startKeeper(_ family: String) throws {
+  var attributes = ThreadAttributes(name: family)
+  attributes.keepsProcessOpen = family != "free"
+  attributes.isDetached = family == "detached"
+  // Dropped at once: nobody joins it.
+  _ = try PosixThread.start(attributes) {
+    ThreadHandle.current.atEnd {
+      ThreadHandle.sleepUninterrupted(.milliseconds(100))
+      print("written by \(family)")
+      fflush(nil)
+    }
+  }
+}
+
+extension ThreadHandle {
+  static func sleepUninterrupted(_ time: Duration) {
+    let end = MonotonicInstant.now.advanced(by: time)
+    while MonotonicInstant.now < end { usleep(1_000) }
+  }
+}
+
+let arguments = CommandLine.arguments.dropFirst()
+switch arguments.first {
+case "stack":
+  // The smallest stack that can be asked for, used to the last KiB but two.
+  let size = arguments.last.flatMap { Int($0) } ?? ThreadAttributes.minimumStackSize
+  var attributes = ThreadAttributes(stackSize: size)
+  attributes.isStackMeasured = true
+  let thread = try PosixThread.start(attributes) { () -> (Int, StackUsage?) in
+    let block = ctb_touch()
+    useStack(to: size - 2_048)
+    return (block, try? ThreadHandle.current.stackUsage())
+  }
+  let (block, usage) = try thread.join()
+  guard block == 256 * 1024, let usage, usage.size >= size, usage.highWaterMark >= size - 4_096
+  else { fatalError("block \(block), usage \(String(describing: usage))") }
+  print("used \(usage.highWaterMark) of \(usage.size)")
+case "return":
+  try startKeeper(arguments.last ?? "")
+// main returns
+case "exit":
+  try startKeeper(arguments.last ?? "")
+  exit(7)
+case "exit-inside":
+  // The thread that exits does not wait for itself, but for the other.
+  try startKeeper("kept")
+  var attributes = ThreadAttributes()
+  attributes.keepsProcessOpen = true
+  try PosixThread.start(attributes) { exit(3) }.join()
+case "signal":
+  try startKeeper("kept")
+  kill(getpid(), SIGKILL)
+  pause()
+case "underscore":
+  try startKeeper("kept")
+  _exit(9)
+default:
+  fatalError("no such part: \(arguments)")
+}
