@@ -15,6 +15,9 @@ extension SystemThread {
     /// record of the thread.
     package let reserved: Int
 
+    /// Whether this is the main thread's stack, which is mapped as it grows.
+    package let isMappedOnDemand: Bool
+
     /// Where the frames of the thread begin; they grow downward from here.
     package var base: UInt { lowest + UInt(size - reserved) }
     /// Bytes for the frames of the thread.
@@ -29,6 +32,8 @@ extension SystemThread {
   /// The bounds of a thread's stack, as the system has them.
   ///
   /// - Parameter isMain: whether this is the main thread, whose stack is the kernel's own.
+  /// - Returns: the bounds.
+  /// - Throws: what `pthread_getattr_np` refuses, or the start of the thread that measures.
   /// - Precondition: the thread has not ended, and cannot end during the call.
   package func stack(isMain: Bool) throws(ThreadingError) -> StackBounds {
     var native = pthread_attr_t()
@@ -42,7 +47,7 @@ extension SystemThread {
     _ = unsafe pthread_attr_getguardsize(&native, &guardSize)
     return StackBounds(
       lowest: UInt(bitPattern: address), size: size, guardSize: guardSize,
-      reserved: isMain ? 0 : min(size, try Self.reservedStackSize()))
+      reserved: isMain ? 0 : min(size, try Self.reservedStackSize()), isMappedOnDemand: isMain)
   }
 
   /// Whether a thread is detached for the system.
@@ -107,26 +112,27 @@ extension SystemThread {
     let page = UInt(pageSize)
     let chunk = 1_024
     var flags = [UInt8](repeating: 0, count: chunk)
+    func look(at address: UInt, pages: Int) -> Bool {
+      unsafe mincore(UnsafeMutableRawPointer(bitPattern: address), pages * Int(page), &flags) == 0
+    }
     var low = stack.lowest & ~(page - 1)
+    if stack.isMappedOnDemand {
+      // Its limit may be as good as none: from the high end down to the first page that is not there.
+      var start = stack.base & ~(page - 1)
+      while start > low && look(at: start - page, pages: 1) { start -= page }
+      low = start
+    }
     while low < stack.base {
       let pages = min(chunk, Int((stack.base - low + page - 1) / page))
-      let isMapped =
-        unsafe mincore(
-          UnsafeMutableRawPointer(bitPattern: low), pages * Int(page), &flags) == 0
-      // The main thread's stack has unmapped pages at its low end: looked at one by one.
-      for index in 0..<pages {
-        let start = low + UInt(index) * page
-        if !isMapped {
-          let answer = unsafe mincore(UnsafeMutableRawPointer(bitPattern: start), Int(page), &flags)
-          if answer != 0 || flags[0] & 1 == 0 { continue }
-        } else if flags[index] & 1 == 0 {
-          continue
+      if look(at: low, pages: pages) {
+        for index in 0..<pages where flags[index] & 1 == 1 {
+          let start = low + UInt(index) * page
+          let from = max(start, (stack.lowest + 7) & ~7)
+          let end = min(start + page, stack.base & ~7)
+          guard from < end else { continue }
+          let used = UInt(ctp_lowest_nonzero_word(from, end))
+          if used < end { return used }
         }
-        let from = max(start, stack.lowest + 7 & ~7)
-        let end = min(start + page, stack.base & ~7)
-        guard from < end else { continue }
-        let used = UInt(ctp_lowest_nonzero_word(from, end))
-        if used < end { return used }
       }
       low += UInt(pages) * page
     }
@@ -138,6 +144,7 @@ extension SystemThread {
   ///
   /// - Parameter isOwn: whether the memory is the C library's, and may be given back to the system. If
   ///   not, it is overwritten with zero.
+  /// - Throws: what `pthread_getattr_np` refuses.
   package static func clearUnusedStack(isOwn: Bool) throws(ThreadingError) {
     let stack = try currentStack()
     let page = UInt(pageSize)

@@ -51,14 +51,20 @@ package enum ThreadSampler {
   ///   - thread: its kernel id.
   ///   - withFrames: whether it is to tell its callers as well.
   ///   - deadline: how long to wait for its answer.
+  /// - Returns: what it told, or why it has not.
   package static func sample(
     _ thread: UInt32, withFrames: Bool, until deadline: MonotonicInstant
   ) -> Result<Sample, Failure> {
     guard let signal else { return .failure(.noSignal) }
-    guard let blocked = SystemTask.blockedSignals(of: thread) else {
-      return .failure(.ended)
+    while true {
+      guard let blocked = SystemTask.blockedSignals(of: thread) else { return .failure(.ended) }
+      if !blocked.contains(signal) { break }
+      // It may only be in the handler of an earlier sample, which was given up.
+      guard ctp_sample_is_pending() && MonotonicInstant.now < deadline else {
+        return .failure(.blocksSignal)
+      }
+      SystemThread.sleep(until: .now.advanced(by: .microseconds(100)))
     }
-    if blocked.contains(signal) { return .failure(.blocksSignal) }
     enter()
     defer { leave() }
     var sample = ctp_sample()

@@ -119,6 +119,7 @@ extension ThreadDump {
   ///   - addresses: innermost first.
   ///   - firstIsCall: whether the first is a return address as the others are, and not where the
   ///     thread was interrupted.
+  /// - Returns: a frame for each.
   fileprivate static func frames(_ addresses: [UInt], firstIsCall: Bool) -> [Frame] {
     addresses.enumerated().map { index, address in
       // A return address may lie beyond the end of a function that ends with the call.

@@ -57,6 +57,25 @@ public enum SchedulingPolicy: Sendable, Hashable {
     }
   }
 
+  /// The class of service that comes nearest to what is in force. Where two classes are mapped to the
+  /// same policy, as ``ThreadQuality/userInitiated`` and ``ThreadQuality/default`` are, it is the latter.
+  public var nearestQuality: ThreadQuality {
+    switch self {
+    case .fifo, .roundRobin, .deadline: .userInteractive
+    case .idle, .batch: .background
+    case .other(let nice):
+      if nice <= -3 {
+        .userInteractive
+      } else if nice < 3 {
+        .default
+      } else if nice < 12 {
+        .utility
+      } else {
+        .background
+      }
+    }
+  }
+
   /// Checks the values of the policy against the running system's limits.
   ///
   /// - Throws: a ``ThreadingError`` (`EINVAL`) that names the value and the limit.

@@ -1,4 +1,9 @@
 /// The classes of service that threads are commonly sorted into, and what Linux has for them.
+///
+/// What is in force is read back by ``ThreadHandle/scheduling()`` and its
+/// ``SchedulingPolicy/nearestQuality``. Only ``userInteractive`` needs a right; without it a start is
+/// refused, or, with ``ThreadAttributes/isSchedulingRequired`` false, the thread is scheduled as its
+/// starter is.
 public enum ThreadQuality: Sendable, Hashable, CaseIterable {
   /// People watch each step: nice -5, which needs the right to lower the nice value.
   case userInteractive

@@ -25,6 +25,8 @@ extension ThreadHandle {
   }
 
   /// - Parameter asks: whether another thread is to be asked where it is.
+  /// - Returns: the figures of this moment.
+  /// - Throws: as the public method.
   func stackUsage(asks: Bool) throws(ThreadingError) -> StackUsage {
     if isCurrent {
       let stack = try SystemThread.currentStack()

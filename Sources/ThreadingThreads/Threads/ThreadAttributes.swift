@@ -54,7 +54,7 @@ public struct ThreadAttributes: Sendable, Hashable {
 
   /// Signals that are blocked for the thread from its first moment, by number, beside those that its
   /// starter has blocked; the starter's own mask is as before. Signals to the process then go to other
-  /// threads.
+  /// threads. What is in force is read back by ``ThreadHandle/blockedSignals()``.
   public var blockedSignals: Set<Int32> = []
 
   /// How the kernel shares processors out to the thread; nil leaves it as its starter is scheduled, but

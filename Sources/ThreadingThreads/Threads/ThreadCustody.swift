@@ -28,8 +28,10 @@ struct ThreadCustody: ~Copyable, Sendable {
 
   /// Joins the thread, or waits until another caller has.
   ///
-  /// - Parameter stack: memory of the caller's that the thread runs on, given back by the one caller that
-  ///   joins the thread.
+  /// - Parameters:
+  ///   - system: the thread.
+  ///   - stack: memory of the caller's that the thread runs on, given back by the one caller that joins
+  ///     the thread.
   /// - Returns: whether the thread is gone; false when it is detached.
   borrowing func reap(_ system: SystemThread, on stack: ThreadStack?) -> Bool {
     while true {

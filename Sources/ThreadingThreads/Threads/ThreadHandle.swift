@@ -1,7 +1,7 @@
 public import CThreadingPlatform
 internal import Synchronization
 internal import ThreadingLocks
-package import ThreadingPlatform
+public import ThreadingPlatform
 
 /// Any thread of the process, seen from anywhere: those that this package started, the main thread,
 /// and threads of other origin, which get a handle when they first ask for it.
@@ -199,6 +199,24 @@ public final class ThreadHandle: Sendable {
         let system = SystemThread(rawValue: systemNumber.load(ordering: .relaxed))
         system.setName(SystemThread.systemName(for: newValue ?? SystemThread.programName))
       }
+    }
+  }
+
+  /// The signals that the thread blocks at this moment, by number: its
+  /// ``ThreadAttributes/blockedSignals``, those that its starter had blocked, and what it has changed
+  /// since. Costs some system calls.
+  ///
+  /// - Returns: the numbers; those of the C library's own signals are among them if they are blocked.
+  /// - Throws: a ``ThreadingError`` (`ESRCH`) for a thread that has not been started or has ended, and
+  ///   where there is no `proc` file system.
+  public func blockedSignals() throws(ThreadingError) -> Set<Int32> {
+    try withLiveID("blockedSignals") { id throws(ThreadingError) in
+      guard let signals = SystemTask.blockedSignals(of: id) else {
+        throw .refused(
+          by: "ThreadHandle.blockedSignals", code: .noThread,
+          "the system has no file that tells about \(SystemThread.describe(id))")
+      }
+      return signals
     }
   }
 

@@ -163,6 +163,89 @@ struct FoundationThreadTests {
     #expect(throws: ThreadingError.self) { try FoundationThread.start(attributes) {} }
   }
 
+  @Test("a stack of the caller's is refused, and gives back nothing that was not taken")
+  func stackOfTheCaller() throws {
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+    let stack = try unsafe ThreadStack(memory) { unsafe $0.deallocate() }
+    var attributes = ThreadAttributes()
+    attributes.stack = stack
+    let error = try #require(throws: ThreadingError.self) {
+      try FoundationThread.start(attributes) {}
+    }
+    #expect(error.call == "ThreadAttributes.stack" && error.codeName == "EINVAL")
+    #expect(!stack.isInUse)
+  }
+
+  @Test("the default stack size of the process and a measured stack serve Foundation's threads too")
+  func defaultStack() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        try ThreadAttributes.setDefaultStackSize(400_000)
+        var attributes = ThreadAttributes()
+        attributes.isStackMeasured = true
+        let thread = try FoundationThread.start(attributes) {
+          try? ThreadHandle.current.stackUsage()
+        }
+        let usage = try thread.join()
+        guard let usage else { fatalError("no usage") }
+        precondition(usage.size >= 400_000, "\(usage)")
+        precondition(ThreadSanitizer.isActive || usage.size < 416_384, "\(usage)")
+        precondition(usage.highWaterMark > 0 && usage.highWaterMark < 100_000, "\(usage)")
+      }
+    }
+  }
+
+  @Test("an exit waits for a thread that keeps the process open")
+  func keepsProcessOpen() async {
+    let result = await #expect(
+      processExitsWith: .exitCode(5), observing: [\.standardErrorContent]
+    ) {
+      synchronously {
+        var attributes = ThreadAttributes()
+        attributes.keepsProcessOpen = true
+        let leaving = Flag()
+        _ = try FoundationThread.start(attributes) {
+          wait { leaving.isSet }
+          SystemThread.sleep(until: .now.advanced(by: .milliseconds(50)))
+          SystemThread.report("written at the end")
+        }
+        leaving.set()
+        Foundation.exit(5)
+      }
+    }
+    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(text.contains("written at the end"))
+  }
+
+  @Test("a snapshot and a fork know a thread of Foundation")
+  func registry() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let gate = Flag()
+        let thread = try FoundationThread.start(ThreadAttributes(name: "listed")) {
+          wait { gate.isSet }
+        }
+        let id = thread.handle.kernelID
+        let listed = ThreadSnapshot.all().first { $0.id == id }
+        precondition(listed?.origin == .foundation && listed?.name == "listed")
+        precondition(!thread.isDetached)
+        let status = inForkedChild {
+          do {
+            try thread.join()
+            return false
+          } catch {
+            return (error as? ThreadingError)?.message.contains("the parent process's") == true
+          }
+        }
+        precondition(status == 0, "\(status)")
+        gate.set()
+        try thread.join()
+        try thread.detach()
+        precondition(thread.isDetached)
+      }
+    }
+  }
+
   @Test("both families answer to the same generic code")
   func families() throws {
     #expect(try nameInside(FoundationThread<String?, Never>.self) == "either family")

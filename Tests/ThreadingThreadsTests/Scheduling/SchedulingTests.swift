@@ -52,15 +52,135 @@ struct SchedulingTests {
     #expect(try policyInside(ThreadAttributes(scheduling: policy)) == policy)
   }
 
-  @Test("a deadline policy reads back as it was set", .enabled(if: isPrivileged))
+  @Test("a deadline policy is in force, or refused just as the bare system call is")
   func deadline() throws {
     let policy = SchedulingPolicy.deadline(
       runtime: .microseconds(100), deadline: .milliseconds(10), period: .milliseconds(20))
-    do {
-      #expect(try policyInside(ThreadAttributes(scheduling: policy)) == policy)
-    } catch let error as ThreadingError {
-      // A container may keep deadlines for itself.
-      #expect(["EPERM", "EBUSY"].contains(error.codeName))
+    // What the system says to a thread that does nothing but ask.
+    let bare = Locked<ThreadingError?>(nil)
+    try inBackground {
+      do throws(ThreadingError) {
+        var wanted = SystemScheduling.Parameters(policy: .deadline)
+        wanted.resetsOnFork = true
+        wanted.runtime = 100_000
+        wanted.deadline = 10_000_000
+        wanted.period = 20_000_000
+        try SystemScheduling.set(wanted, of: 0)
+      } catch {
+        bare.withLock { $0 = error }
+      }
+    }()
+    let inForce = Locked<(policy: SchedulingPolicy?, number: Int?)>((nil, nil))
+    do throws(ThreadingError) {
+      let thread = try PosixThread.start(ThreadAttributes(scheduling: policy)) {
+        let me = ThreadHandle.current
+        let found = (try? me.scheduling(), SystemThreadReport.stat(41, of: me))
+        inForce.withLock { $0 = found }
+      }
+      try thread.join()
+      #expect(bare.withLock { $0 } == nil)
+      // 6 is SCHED_DEADLINE, in the kernel's own file.
+      #expect(inForce.withLock { $0.policy } == policy && inForce.withLock { $0.number } == 6)
+    } catch {
+      #expect(bare.withLock { $0?.code } == error.code)
+      #expect(error.message.contains("was refused"))
+    }
+  }
+
+  @Test("without the right a deadline is refused with EPERM")
+  func deadlineRefused() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        dropRights()
+        let policy = SchedulingPolicy.deadline(
+          runtime: .microseconds(100), deadline: .milliseconds(10), period: .milliseconds(20))
+        do throws(ThreadingError) {
+          _ = try PosixThread.start(ThreadAttributes(scheduling: policy)) {}
+          fatalError("started")
+        } catch {
+          precondition(error.codeName == "EPERM", "\(error)")
+        }
+      }
+    }
+  }
+
+  @Test(
+    "each class of service is in force in the kernel's own files, and read back",
+    arguments: ThreadQuality.allCases)
+  func qualities(quality: ThreadQuality) throws {
+    let (nice, number): (Int, Int) =
+      switch quality {
+      case .userInteractive: (-5, 0)
+      case .userInitiated, .default: (0, 0)
+      case .utility: (5, 0)
+      case .background: (19, 3)
+      }
+    if nice < 0 && !isPrivileged { return }
+    let thread = try PosixThread.start(ThreadAttributes(scheduling: .quality(quality))) {
+      let me = ThreadHandle.current
+      return (
+        SystemThreadReport.stat(19, of: me), SystemThreadReport.stat(41, of: me),
+        try? me.scheduling()
+      )
+    }
+    let inside = try thread.join()
+    #expect(inside.0 == nice && inside.1 == number)
+    #expect(inside.2 == quality.policy)
+    #expect(inside.2?.nearestQuality == (quality == .userInitiated ? .default : quality))
+  }
+
+  @Test("without the right a class that needs it falls back, if it may, to what is read back")
+  func qualityFallsBack() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        dropRights()
+        var attributes = ThreadAttributes(scheduling: .quality(.userInteractive))
+        do throws(ThreadingError) {
+          _ = try PosixThread.start(attributes) {}
+          fatalError("started")
+        } catch {
+          precondition(["EPERM", "EACCES"].contains(error.codeName), "\(error)")
+        }
+        attributes.isSchedulingRequired = false
+        let thread = try PosixThread.start(attributes) {
+          (try? ThreadHandle.current.scheduling(), SystemThreadReport.stat(19, of: .current))
+        }
+        let inside = try thread.join()
+        precondition(inside.0?.nearestQuality == .default && inside.0?.portablePriority == 0.5)
+        precondition(inside.1 == 0)
+      }
+    }
+  }
+
+  @Test(
+    "at the limit of threads a start is refused, and works again when threads have ended",
+    .enabled(if: geteuid() == 0 && !ThreadSanitizer.isActive))
+  func threadLimit() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        // The limit counts the threads of a user, and does not bind the superuser.
+        var limits = rlimit(rlim_cur: 40, rlim_max: 40)
+        precondition(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NPROC.rawValue), &limits) == 0)
+        precondition(setuid(uid_t(70_000 + getpid() % 5_000)) == 0)
+        let gate = Shared.Gate()
+        var threads: [PosixThread<Void, Never>] = []
+        var refusal: ThreadingError?
+        while refusal == nil && threads.count < 100 {
+          do throws(ThreadingError) {
+            threads.append(
+              try PosixThread.start(ThreadAttributes(stackSize: 65_536)) { gate.wait() })
+          } catch {
+            refusal = error
+          }
+        }
+        guard let refusal else { fatalError("\(threads.count) threads were started") }
+        precondition(refusal.call == "pthread_create" && refusal.codeName == "EAGAIN")
+        precondition(refusal.message.contains("limit of threads"), "\(refusal)")
+        precondition(threads.count < 40)
+        gate.open()
+        for thread in threads { try thread.join() }
+        try PosixThread.start {}.join()
+      }
     }
   }
 

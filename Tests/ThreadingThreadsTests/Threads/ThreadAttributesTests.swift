@@ -83,6 +83,39 @@ struct ThreadAttributesTests {
     #expect(negative.call == "ThreadAttributes.guardSize")
   }
 
+  @Test("blocked signals and detachment are read back as the system has them")
+  func readBack() throws {
+    var attributes = ThreadAttributes()
+    attributes.blockedSignals = [10, 12]
+    for isDetached in [false, true] {
+      attributes.isDetached = isDetached
+      let gate = Shared.Gate()
+      let seen = Locked<Bool?>(nil)
+      let thread = try PosixThread.start(attributes) {
+        let found = try? SystemThread.current.isDetached()
+        seen.withLock { $0 = found }
+        gate.wait()
+      }
+      #expect(eventually { seen.withLock { $0 } != nil })
+      #expect(seen.withLock { $0 } == isDetached)
+      #expect(thread.isDetached == isDetached)
+      let signals = try thread.handle.blockedSignals()
+      let text = try #require(SystemThreadReport.status("SigBlk", of: thread.handle))
+      let mask = try #require(UInt64(text, radix: 16))
+      #expect(signals.isSuperset(of: [10, 12]))
+      for signal in 1...64 as ClosedRange<Int32> {
+        #expect(signals.contains(signal) == (mask >> UInt64(signal - 1) & 1 == 1))
+      }
+      gate.open()
+      #expect(eventually { thread.state == .finished })
+    }
+    let later = try PosixThread.start {}
+    #expect(!later.isDetached)
+    try later.detach()
+    #expect(later.isDetached)
+    #expect(throws: ThreadingError.self) { try PosixThread {}.handle.blockedSignals() }
+  }
+
   @Test("signals are blocked for the new thread alone, from its first moment")
   func signals() throws {
     var attributes = ThreadAttributes()

@@ -83,6 +83,19 @@ for _ in 1...4 {
 permits.acquire(4)
 check(counted.withLock { $0 } == standard.withLock { $0 }, "Locked counts as Mutex does")
 
+// A class that is not Sendable, used from two threads: the box lends it, and it cannot get away.
+final class Ledger {
+  var entries: [Int] = []
+}
+let ledger = Locked(Ledger())
+let writers = try (1...2).map { number in
+  try PosixThread.start {
+    for _ in 1...100 { ledger.withLock { $0.entries.append(number) } }
+  }
+}
+for writer in writers { try writer.join() }
+check(ledger.withLock { $0.entries.count } == 200, "a lock box over a class that is not Sendable")
+
 final class Letterbox: Sendable {
   let mutex = FastMutex()
   let arrived = ConditionVariable()

@@ -16,6 +16,23 @@ final class Announcement: ThreadOperation, @unchecked Sendable {
   override func main() { print(text) }
 }
 
+// A subclass with an error of its own, and one of the subclass.
+struct Refusal: Error {}
+
+class Worker: PosixThread<Int, Refusal>, @unchecked Sendable {
+  override func main() throws(Refusal) -> Int { throw Refusal() }
+}
+
+final class PatientWorker: Worker, @unchecked Sendable {
+  override func main() throws(Refusal) -> Int {
+    do { return try super.main() } catch { return 1 }
+  }
+}
+
+let worker = PatientWorker()
+try worker.start()
+guard try worker.join() == 1 else { fatalError("a subclass of a subclass calls super.main()") }
+
 let counter = Counter(ThreadAttributes(name: "counter"))
 try counter.start()
 let queue = ThreadOperationQueue(width: 1)

@@ -1,0 +1,71 @@
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+import Threading
+import ThreadingPlatform
+
+/// Whether tests run in their full length: with THREADING_LONG_TESTS set in the environment.
+private let isLong = unsafe getenv("THREADING_LONG_TESTS") != nil
+
+/// Each in a process of its own, so that what others leave behind is not counted.
+@Suite("Many threads, one after another", .timeLimit(.minutes(5)))
+struct ManyThreadsTests {
+  @Test(
+    "short threads whose handles nobody keeps leave nothing, and the last starts as fast as the first",
+    .enabled(if: !ThreadSanitizer.isActive))
+  func dropped() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let batches = isLong ? 50 : 8
+        var times: [Duration] = []
+        func runBatch() throws {
+          let begin = MonotonicInstant.now
+          for _ in 0..<1_000 {
+            let thread = try PosixThread.start(ThreadAttributes(stackSize: 65_536)) {}
+            while thread.state != .finished { waitABit() }
+          }
+          times.append(begin.duration(to: .now))
+        }
+        try runBatch()
+        let before = ProcessFigures.now()
+        for _ in 1..<batches { try runBatch() }
+        precondition(eventually { ProcessFigures.now().maps <= before.maps + 10 })
+        precondition(eventually { ProcessFigures.now().threads <= before.threads })
+        precondition(ProcessFigures.now().descriptors == before.descriptors)
+        let growth = ProcessFigures.now().residentBytes - before.residentBytes
+        precondition(growth < 4 << 20, "\(growth) bytes")
+        // The machine may be busy with other things for one batch, not for each of them.
+        let first = times.prefix(batches / 2).min() ?? .zero
+        let last = times.suffix(batches / 2).min() ?? .zero
+        precondition(last < first * 3, "\(first), then \(last)")
+      }
+    }
+  }
+
+  @Test("detached threads leave nothing", .enabled(if: !ThreadSanitizer.isActive))
+  func detached() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        func runMany(_ count: Int) throws {
+          for _ in 0..<count {
+            let counted = Shared.Counted()
+            let handle = try PosixThread.detach(ThreadAttributes(stackSize: 65_536)) {
+              withExtendedLifetime(counted) {}
+            }
+            while handle.state != .finished { waitABit() }
+          }
+        }
+        try runMany(1_000)
+        let before = ProcessFigures.now()
+        try runMany(isLong ? 100_000 : 8_000)
+        precondition(eventually { Shared.Counted.alive.load(ordering: .relaxed) == 0 })
+        precondition(eventually { ProcessFigures.now().threads <= before.threads })
+        precondition(eventually { ProcessFigures.now().maps <= before.maps + 10 })
+        precondition(ProcessFigures.now().descriptors == before.descriptors)
+        let growth = ProcessFigures.now().residentBytes - before.residentBytes
+        precondition(growth < 4 << 20, "\(growth) bytes")
+      }
+    }
+  }
+}
