@@ -230,11 +230,11 @@ struct FoundationThreadTests {
         precondition(listed?.origin == .foundation && listed?.name == "listed")
         precondition(!thread.isDetached)
         let status = inForkedChild {
-          do {
+          do throws(ThreadingError) {
             try thread.join()
             return false
           } catch {
-            return (error as? ThreadingError)?.message.contains("the parent process's") == true
+            return error.message.contains("the parent process's")
           }
         }
         precondition(status == 0, "\(status)")
