@@ -19,7 +19,10 @@ public func forkProcess() -> CInt {
   // The Glibc module does not show fork.
   guard let address = unsafe dlsym(nil, "fork") else { fatalError("no fork") }
   let child = unsafe unsafeBitCast(address, to: Fork.self)()
-  if child == 0 { alarm(30) }
+  if child == 0 {
+    unblock(SIGALRM)
+    alarm(30)
+  }
   return child
 }
 

@@ -49,6 +49,9 @@ public final class ThreadHandle: Sendable {
   /// the caller: the thread takes it to end, so it cannot end meanwhile.
   private let lock = FastMutex()
 
+  /// Stands in for `lock` in a forked child, where a thread that is gone may hold that for ever.
+  private let lockAfterFork = FastMutex()
+
   // SAFETY of nonisolated(unsafe): only touched with `lock` held.
   private nonisolated(unsafe) var record: Record
 
@@ -167,9 +170,7 @@ public final class ThreadHandle: Sendable {
   /// Whether the thread was left behind in the parent process: this process was made by `fork`, which
   /// takes along only the thread that calls it. See ``ForkedProcess``.
   public var isLostToFork: Bool {
-    // relaxed: a fork orders everything.
-    birthplace.load(ordering: .relaxed) != SystemProcess.forkGeneration && !isCurrent
-      && state != .notStarted
+    isOlderThanFork && !isCurrent && state != .notStarted
   }
 
   /// The error of a call that needs a thread which the parent process has kept.
@@ -178,6 +179,20 @@ public final class ThreadHandle: Sendable {
       by: method, code: .noThread,
       "the thread \(name.map { "\"\($0)\" " } ?? "")is the parent process's: "
         + "after a fork the child has only the thread that forked")
+  }
+
+  /// Whether the thread was there before the fork that made this process.
+  private var isOlderThanFork: Bool {
+    // relaxed: a fork orders everything.
+    birthplace.load(ordering: .relaxed) != SystemProcess.forkGeneration
+  }
+
+  /// Calls `body` with the record locked.
+  private func withRecord<Result, Failure: Error>(
+    _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    if isOlderThanFork { return try lockAfterFork.withLock(body) }
+    return try lock.withLock(body)
   }
 
   /// Notes that the thread is started in this process.
@@ -190,9 +205,9 @@ public final class ThreadHandle: Sendable {
   /// as the system keeps (15 bytes on Linux). Naming the main thread does not touch the listings,
   /// where its name is the name of the whole process.
   public var name: String? {
-    get { lock.withLock { unsafe record.name } }
+    get { withRecord { unsafe record.name } }
     set {
-      lock.withLock {
+      withRecord {
         unsafe record.name = newValue
         guard unsafe record.isAlive && !isMain && !isLostToFork else { return }
         // relaxed: stored by the thread before it set `isAlive` under the lock.
@@ -304,7 +319,7 @@ public final class ThreadHandle: Sendable {
     if isLostToFork { throw lostToFork("ThreadHandle.\(method)") }
     // Waits, for a thread that is just being started, until it is there.
     let id = kernelID
-    return try lock.withLock { () throws(ThreadingError) in
+    return try withRecord { () throws(ThreadingError) in
       guard unsafe record.isAlive || isMain else {
         throw .refused(
           by: "ThreadHandle.\(method)", code: .noThread,
@@ -334,8 +349,8 @@ public final class ThreadHandle: Sendable {
 
   /// The thread whose end this one waits for without a limit.
   var awaited: ThreadHandle? {
-    get { lock.withLock { unsafe record.awaited } }
-    set { lock.withLock { unsafe record.awaited = newValue } }
+    get { withRecord { unsafe record.awaited } }
+    set { withRecord { unsafe record.awaited = newValue } }
   }
 
   /// The system's handle. Only for whoever knows that the thread was started and is neither joined
@@ -372,7 +387,7 @@ extension ThreadHandle {
     unsafe local.roundsToStay = Self.lateRounds
     install()
     SystemProcess.isHeldByCurrentThread = unsafe local.keepsProcessOpen
-    lock.withLock {
+    withRecord {
       unsafe record.isAlive = true
       // Always: the kernel lets a new thread inherit its creator's name.
       let name = unsafe record.name.map(SystemThread.systemName)
@@ -397,7 +412,7 @@ extension ThreadHandle {
     let id = SystemThread.currentID
     let handle = id == SystemThread.processID ? main : ThreadHandle(adopting: id)
     handle.install()
-    handle.lock.withLock { unsafe handle.record.isAlive = true }
+    handle.withRecord { unsafe handle.record.isAlive = true }
     ThreadRegistry.current.add(handle)
     return handle
   }
@@ -405,7 +420,7 @@ extension ThreadHandle {
   /// From here on only the thread itself reaches what the system holds of it.
   private func retire() {
     ThreadRegistry.current.remove(self)
-    lock.withLock { unsafe record.isAlive = false }
+    withRecord { unsafe record.isAlive = false }
     cancellation.retire()
   }
 
