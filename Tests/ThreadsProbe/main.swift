@@ -31,13 +31,13 @@ extension ThreadHandle {
 let arguments = CommandLine.arguments.dropFirst()
 switch arguments.first {
 case "stack":
-  // The smallest stack that can be asked for, used to the last KiB but two.
+  // The smallest stack that can be asked for, used to the last KiB but three.
   let size = arguments.last.flatMap { Int($0) } ?? ThreadAttributes.minimumStackSize
   var attributes = ThreadAttributes(stackSize: size)
   attributes.isStackMeasured = true
   let thread = try PosixThread.start(attributes) { () -> (Int, StackUsage?) in
     let block = ctb_touch()
-    useStack(to: size - 2_048)
+    useStack(to: size - 3_072)
     return (block, try? ThreadHandle.current.stackUsage())
   }
   let (block, usage) = try thread.join()
