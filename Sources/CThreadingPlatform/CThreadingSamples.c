@@ -21,15 +21,6 @@ static _Atomic uint32_t ctp_sample_state;
 static ctp_sample ctp_sample_room;
 static bool ctp_sample_with_frames;
 
-// Signals that were sent and whose handlers have not returned: a thread in the handler blocks signals.
-// Those of threads that ended first stay counted.
-static _Atomic int ctp_sample_pending;
-
-bool ctp_sample_is_pending(void) {
-  // relaxed: a hint.
-  return atomic_load_explicit(&ctp_sample_pending, memory_order_relaxed) > 0;
-}
-
 bool ctp_sample_has_frames(void) { return dlsym(RTLD_DEFAULT, "_dl_find_object") != NULL; }
 
 static uintptr_t ctp_counter_of(const ucontext_t *context) {
@@ -62,7 +53,6 @@ static void ctp_sample_handler(int number, siginfo_t *info, void *context) {
   if (info->si_code != SI_QUEUE || info->si_pid != getpid() || (expected & 3) != 1 ||
       !atomic_compare_exchange_strong_explicit(
           &ctp_sample_state, &expected, expected + 1, memory_order_acquire, memory_order_relaxed)) {
-    atomic_fetch_sub_explicit(&ctp_sample_pending, 1, memory_order_relaxed);
     errno = saved;
     return;
   }
@@ -88,7 +78,6 @@ static void ctp_sample_handler(int number, siginfo_t *info, void *context) {
   // release: pairs with the acquire in ctp_sample_take.
   atomic_fetch_add_explicit(&ctp_sample_state, 1, memory_order_release);
   ctp_futex_wake((const uint32_t *)&ctp_sample_state, 1);
-  atomic_fetch_sub_explicit(&ctp_sample_pending, 1, memory_order_relaxed);
   errno = saved;
 }
 
@@ -105,8 +94,11 @@ int ctp_sample_install(int signal) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_sigaction = ctp_sample_handler;
-  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-  sigfillset(&action.sa_mask);
+  // Nothing is blocked in the handler, not even its own signal, so whether a thread blocks that can be
+  // seen at any time. A second signal comes while the first handler writes only if it is late, and
+  // then it does nothing.
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_NODEFER;
+  sigemptyset(&action.sa_mask);
   return sigaction(signal, &action, NULL) == 0 ? 0 : errno;
 }
 
@@ -124,10 +116,8 @@ int ctp_sample_take(
   info.si_pid = getpid();
   info.si_uid = getuid();
   info.si_value.sival_int = (int)(idle + 1);
-  atomic_fetch_add_explicit(&ctp_sample_pending, 1, memory_order_relaxed);
   if (syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &info) != 0) {
     int code = errno;
-    atomic_fetch_sub_explicit(&ctp_sample_pending, 1, memory_order_relaxed);
     atomic_store_explicit(&ctp_sample_state, idle, memory_order_relaxed);
     return code;
   }

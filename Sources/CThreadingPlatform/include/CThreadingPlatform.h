@@ -229,9 +229,6 @@ int ctp_sample_take(
     uint32_t thread, int signal, bool with_frames, const struct timespec *deadline,
     ctp_sample *sample);
 
-/// Whether a thread may be in the handler of an earlier sample, in which it blocks all signals.
-bool ctp_sample_is_pending(void);
-
 /// The callers of the calling thread. Returns how many addresses were written.
 int ctp_sample_own_frames(uintptr_t *frames, int capacity);
 

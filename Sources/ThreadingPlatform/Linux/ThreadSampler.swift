@@ -56,15 +56,8 @@ package enum ThreadSampler {
     _ thread: UInt32, withFrames: Bool, until deadline: MonotonicInstant
   ) -> Result<Sample, Failure> {
     guard let signal else { return .failure(.noSignal) }
-    while true {
-      guard let blocked = SystemTask.blockedSignals(of: thread) else { return .failure(.ended) }
-      if !blocked.contains(signal) { break }
-      // It may only be in the handler of an earlier sample, which was given up.
-      guard ctp_sample_is_pending() && MonotonicInstant.now < deadline else {
-        return .failure(.blocksSignal)
-      }
-      SystemThread.sleep(until: .now.advanced(by: .microseconds(100)))
-    }
+    guard let blocked = SystemTask.blockedSignals(of: thread) else { return .failure(.ended) }
+    if blocked.contains(signal) { return .failure(.blocksSignal) }
     enter()
     defer { leave() }
     var sample = ctp_sample()
