@@ -5,7 +5,22 @@ internal import Glibc
 package enum SystemTask {
   /// The kernel ids of all threads, in ascending order; some may have ended meanwhile. Empty where there
   /// is no `proc` file system.
+  ///
+  /// The kernel leaves threads out when others end while it lists them, so the list is made until it has
+  /// nothing new, or a few times while threads begin without end.
   package static func identifiers() -> [UInt32] {
+    var found = Set(pass())
+    if found.isEmpty { return [] }
+    found.insert(SystemThread.currentID)
+    for _ in 1...4 {
+      let before = found.count
+      found.formUnion(pass())
+      if found.count == before { break }
+    }
+    return found.sorted()
+  }
+
+  private static func pass() -> [UInt32] {
     guard let folder = unsafe opendir("/proc/self/task") else { return [] }
     defer { _ = unsafe closedir(folder) }
     var found: [UInt32] = []
@@ -15,7 +30,7 @@ package enum SystemTask {
       }
       if let id = UInt32(name) { found.append(id) }
     }
-    return found.sorted()
+    return found
   }
 
   /// The kernel's letter for what a thread is doing ("R", "S", "D", ...); nil when it has ended.

@@ -54,7 +54,7 @@ public struct ThreadSnapshot: Sendable, Identifiable {
   /// Dispatch's and others.
   ///
   /// They are looked at one after another, so the values are of slightly different moments; a thread
-  /// that ends meanwhile is left out. Costs some system calls a thread, and no thread is disturbed.
+  /// that ends meanwhile is left out, and one that begins meanwhile may be. Costs some system calls a thread, and no thread is disturbed.
   ///
   /// - Returns: the threads; empty where there is no `proc` file system.
   public static func all() -> [ThreadSnapshot] {

@@ -355,7 +355,7 @@ struct DetachTests {
     #expect(error.codeName == "ESRCH")
   }
 
-  @Test("thousands of threads, joined, detached or dropped, leave neither threads nor memory")
+  @Test("thousands of threads, joined, detached or dropped, leave no threads")
   func manyThreads() throws {
     let attributes = ThreadAttributes(stackSize: 64 * 1024)
     func runMany(_ count: Int) throws {
@@ -370,10 +370,7 @@ struct DetachTests {
     try runMany(300)
     let before = ProcessFigures.now()
     try runMany(ThreadSanitizer.isActive ? 600 : 6_000)
-    // The thread sanitizer keeps memory of its own for ended threads.
-    if !ThreadSanitizer.isActive {
-      #expect(eventually { ProcessFigures.now().maps <= before.maps + 40 })
-    }
+    // Mappings are counted in a process of its own, see ManyThreadsTests: here other tests have theirs.
     #expect(eventually { ProcessFigures.now().threads <= before.threads + 8 })
   }
 
