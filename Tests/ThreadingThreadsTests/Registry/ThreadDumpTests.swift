@@ -58,7 +58,8 @@ struct ThreadDumpTests {
     #expect(own.gap == nil && own.frames.count >= 3)
 
     let text = dump.description
-    #expect(text.contains("\"sleeper\" (posix): sleeping"))
+    // Not what it does: a dump of another test may have it awake for a moment.
+    #expect(text.contains("\"sleeper\" (posix): "))
     #expect(text.contains("libc"))
   }
 
