@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import benchmarks
@@ -44,7 +45,7 @@ struct CatalogueTests {
   @Test(
     "every implementation gives the right result in a small batch",
     // One after the other: some need more than half of the descriptors that a process may have.
-    .serialized, .timeLimit(.minutes(1)), arguments: cases)
+    .serialized, .endsInTime, arguments: cases)
   func smoke(_ one: Case) throws {
     let items =
       switch one.workload.size {

@@ -36,7 +36,7 @@ private enum Signalled {
   }
 }
 
-@Suite("A run that a signal ends", .timeLimit(.minutes(1)))
+@Suite("A run that a signal ends", .endsInTime)
 struct InterruptionTests {
   @Test("Ctrl-C prints what is done so far and ends with 130")
   func interrupted() async throws {

@@ -1,4 +1,5 @@
 import BenchmarkSupport
+import TestSupport
 import Testing
 import ThreadingLocks
 
@@ -14,7 +15,7 @@ struct TeamTests {
     var all: [Value] { values.withLock { $0 } }
   }
 
-  @Test("each thread runs the errand once, with its number", .timeLimit(.minutes(1)))
+  @Test("each thread runs the errand once, with its number", .endsInTime)
   func numbers() throws {
     let notes = Notes<Int>()
     let nanoseconds = try Team.run(5) { notes.add($0) }
@@ -22,7 +23,7 @@ struct TeamTests {
     #expect(nanoseconds > 0)
   }
 
-  @Test("the threads run where they are to run", .timeLimit(.minutes(1)))
+  @Test("the threads run where they are to run", .endsInTime)
   func placement() throws {
     let free = ProcessorBinding.ofCurrentThread
     try #require(!free.isEmpty)
@@ -44,7 +45,7 @@ struct TeamTests {
     #expect(ProcessorBinding.ofCurrentThread == free)
   }
 
-  @Test("one alone brings back what it returned or threw", .timeLimit(.minutes(1)))
+  @Test("one alone brings back what it returned or threw", .endsInTime)
   func alone() throws {
     #expect(try Team.alone(on: .free) { 6 * 7 } == 42)
     #expect(throws: WrongResult("no")) {

@@ -1,6 +1,7 @@
 import BenchmarkSupport
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 import ThreadingLocks
 
@@ -58,7 +59,7 @@ struct ThreadCostTests {
 
   @Test(
     "every kind has its figures, and they are of the right size",
-    .disabled(if: underThreadSanitizer), .timeLimit(.minutes(1)))
+    .disabled(if: underThreadSanitizer), .endsInTime)
   func figures() throws {
     let (status, transcript) = run(["--threads", "10", "--samples", "1", "--format", "json"])
     try #require(status == .success)

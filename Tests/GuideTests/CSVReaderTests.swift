@@ -3,7 +3,7 @@ import Testing
 
 @testable import guide
 
-@Suite("CSVReader", .timeLimit(.minutes(1)))
+@Suite("CSVReader", .endsInTime)
 struct CSVReaderTests {
   /// An input and what it must read as.
   struct Trap: CustomTestStringConvertible, Sendable {

@@ -5,7 +5,7 @@ import Testing
 @testable import guide
 
 /// The chapters as a reader meets them: a process, its output, its exit status.
-@Suite("The chapters' programs", .serialized, .timeLimit(.minutes(5)))
+@Suite("The chapters' programs", .serialized, .endsInTime)
 struct ChapterProcessTests {
   /// The chapters with a program that takes nothing.
   static let numbers = Book.chapters.map { $0.number }.filter { $0 != ImportChapter.number }

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import guide
 
-@Suite("FeedImporter", .timeLimit(.minutes(1)))
+@Suite("FeedImporter", .endsInTime)
 struct FeedImporterTests {
   /// What an import did, told by its events and its summary.
   struct Run {

@@ -5,7 +5,7 @@ import Testing
 @testable import guide
 
 /// The chapter as a user meets it: a process, its output, its exit status, signals.
-@Suite("guide import", .serialized, .timeLimit(.minutes(5)))
+@Suite("guide import", .serialized, .endsInTime)
 struct ImportProcessTests {
   let folder: Folder
 

@@ -5,7 +5,7 @@ import Threading
 
 @testable import guide
 
-@Suite("ImportSession", .timeLimit(.minutes(1)))
+@Suite("ImportSession", .endsInTime)
 struct ImportSessionTests {
   let folder: Folder
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import ThreadingLocks
 
@@ -20,7 +21,7 @@ private final class Transcript: Sendable {
   var complained: String { errors.withLock { $0 } }
 }
 
-@Suite("lock-contention", .timeLimit(.minutes(1)))
+@Suite("lock-contention", .endsInTime)
 struct LockContentionTests {
   private static let quick = ["--seconds", "0.02", "--slice", "5"]
 

@@ -11,7 +11,4 @@ public enum LongTests {
 
   /// How many operations a stress test does: 10^5, in the longer mode 10^7.
   public static let operations = areOn ? 10_000_000 : 100_000
-
-  /// How many minutes a stress test may take: 1, in the longer mode 60.
-  public static let minutes = areOn ? 60 : 1
 }

@@ -8,7 +8,7 @@ import ThreadingFoundation
 import ThreadingPlatform
 import XCTest
 
-@Suite("FoundationLoopBridge", .timeLimit(.minutes(1)))
+@Suite("FoundationLoopBridge", .endsInTime)
 struct FoundationLoopBridgeTests {
   @Test("Foundation's timers fire while the toolkit's loop runs, keep it going, and end it")
   func timers() throws {

@@ -9,7 +9,7 @@ import ThreadingPlatform
 struct MemoryTests {
   @Test(
     "100,000 objects of each kind, used and let go, leave none behind; in the longer mode 1,000,000",
-    .timeLimit(.minutes(LongTests.minutes)))
+    .endsInTime)
   func flat() async {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       try makeAndDropAll()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Threading
 
-@Suite("The end of an operation", .timeLimit(.minutes(1)))
+@Suite("The end of an operation", .endsInTime)
 struct CompletionTests {
   @Test("Completion blocks run once, in order, with the state finished, before waits return")
   func order() throws {

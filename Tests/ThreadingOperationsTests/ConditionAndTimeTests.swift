@@ -4,7 +4,7 @@ import Testing
 import Threading
 import ThreadingOperations
 
-@Suite("Conditions and reasons", .timeLimit(.minutes(1)))
+@Suite("Conditions and reasons", .endsInTime)
 struct ConditionTests {
   @Test("A condition that throws fails the operation without its work being done")
   func refused() throws {
@@ -106,7 +106,7 @@ struct ConditionTests {
   }
 }
 
-@Suite("Delays and time limits", .timeLimit(.minutes(1)))
+@Suite("Delays and time limits", .endsInTime)
 struct TimeTests {
   @Test("A delayed operation starts no earlier, and takes no slot meanwhile")
   func delay() throws {
@@ -186,7 +186,7 @@ struct TimeTests {
   }
 }
 
-@Suite("RetryingOperation", .timeLimit(.minutes(1)))
+@Suite("RetryingOperation", .endsInTime)
 struct RetryingOperationTests {
   @Test("It tries again until it works, and lets others have the thread in the pauses")
   func works() throws {

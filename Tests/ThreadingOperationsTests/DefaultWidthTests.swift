@@ -29,7 +29,7 @@ private enum FakeGroups {
   }
 }
 
-@Suite("Default widths", .timeLimit(.minutes(1)))
+@Suite("Default widths", .endsInTime)
 struct DefaultWidthTests {
   @Test(
     "a share of one and a half processors of many makes a width of 2, as do 2 of many",

@@ -52,7 +52,7 @@ private final class List: ParserDelegate {
   }
 }
 
-@Suite("Delegates", .timeLimit(.minutes(1)))
+@Suite("Delegates", .endsInTime)
 struct DelegateTests {
   private func onOwnThread(_ body: @escaping @Sendable () throws -> Void) throws {
     let join = try inBackground {

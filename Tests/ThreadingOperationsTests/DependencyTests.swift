@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Threading
 
-@Suite("Dependencies", .timeLimit(.minutes(1)))
+@Suite("Dependencies", .endsInTime)
 struct DependencyTests {
   @Test("An operation starts after its dependencies, across queues and by hand")
   func across() throws {

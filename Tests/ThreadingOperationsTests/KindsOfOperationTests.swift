@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Threading
 
-@Suite("GroupOperation", .timeLimit(.minutes(1)))
+@Suite("GroupOperation", .endsInTime)
 struct GroupOperationTests {
   @Test("It finishes once, after all its operations, which run side by side")
   func sideBySide() throws {
@@ -136,7 +136,7 @@ struct GroupOperationTests {
   }
 }
 
-@Suite("InvocationOperation", .timeLimit(.minutes(1)))
+@Suite("InvocationOperation", .endsInTime)
 struct InvocationOperationTests {
   private final class Parser: Sendable {
     let token: Census.Token?
@@ -177,7 +177,7 @@ struct InvocationOperationTests {
   }
 }
 
-@Suite("AsyncOperation", .timeLimit(.minutes(1)))
+@Suite("AsyncOperation", .endsInTime)
 struct AsyncOperationTests {
   @Test("It has finished when its code has, and hands on its error")
   func finishes() async throws {
@@ -245,7 +245,7 @@ struct AsyncOperationTests {
   }
 }
 
-@Suite("Results handed on", .timeLimit(.minutes(1)))
+@Suite("Results handed on", .endsInTime)
 struct HandedOnTests {
   @Test("A value goes through a line of operations over two queues")
   func line() throws {

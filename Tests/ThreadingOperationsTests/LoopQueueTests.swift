@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Threading
 
-@Suite("Queues on a run loop", .timeLimit(.minutes(1)))
+@Suite("Queues on a run loop", .endsInTime)
 struct LoopQueueTests {
   /// A thread that runs its loop until it is told to end.
   private final class LoopThread: Sendable {

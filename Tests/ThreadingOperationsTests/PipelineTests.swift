@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Threading
 
-@Suite("Pipelines", .timeLimit(.minutes(1)))
+@Suite("Pipelines", .endsInTime)
 struct PipelineTests {
   @Test("Every item goes through all stages once, in order if asked", arguments: [1, 2, 7, 64])
   func order(inFlight: Int) throws {

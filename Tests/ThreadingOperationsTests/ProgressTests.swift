@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Threading
 
-@Suite("WorkProgress", .timeLimit(.minutes(1)))
+@Suite("WorkProgress", .endsInTime)
 struct ProgressTests {
   @Test("Counts, fractions and percents, also of an unknown total")
   func counts() {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Threading
 
-@Suite("Quality of service", .timeLimit(.minutes(1)))
+@Suite("Quality of service", .endsInTime)
 struct QualityTests {
   private func schedulingInside(
     _ operation: (@escaping @Sendable () throws -> Void) -> ThreadOperation,
@@ -127,7 +127,7 @@ struct QualityTests {
   }
 }
 
-@Suite("Workers of pools", .timeLimit(.minutes(1)))
+@Suite("Workers of pools", .endsInTime)
 struct WorkerTests {
   @Test("Each thread has a number of its own, from 0, and an ended one's is given again")
   func numbers() throws {

@@ -5,7 +5,7 @@ import Threading
 
 /// Random graphs of operations over several queues, against a model that computes the same values one
 /// after another.
-@Suite("Random graphs", .timeLimit(.minutes(1)))
+@Suite("Random graphs", .endsInTime)
 struct RandomGraphTests {
   /// Computes a value from those of its dependencies.
   private final class Node: ThreadOperation, @unchecked Sendable {

@@ -76,7 +76,7 @@ private enum Trial {
 }
 
 /// Not under the thread sanitizer, which takes terabytes of address space.
-@Suite("Refused threads", .timeLimit(.minutes(1)), .disabled(if: Scale.isSanitized))
+@Suite("Refused threads", .endsInTime, .disabled(if: Scale.isSanitized))
 struct RefusedThreadTests {
   @Test("When no second thread can be started, a waiter has it started once one can")
   func recovers() async {

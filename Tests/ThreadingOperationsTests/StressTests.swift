@@ -4,7 +4,7 @@ import Testing
 import Threading
 import ThreadingPlatform
 
-@Suite("Operations under stress", .timeLimit(.minutes(LongTests.minutes)))
+@Suite("Operations under stress", .endsInTime)
 struct StressTests {
   /// A second, or a minute in the longer mode.
   private static let time = Duration.seconds(LongTests.areOn ? 60 : 1)
@@ -172,7 +172,7 @@ struct StressTests {
   }
 }
 
-@Suite("Costs of operations", .timeLimit(.minutes(1)))
+@Suite("Costs of operations", .endsInTime)
 struct CostTests {
   @Test("A queued closure operation takes less than 250 bytes", .disabled(if: Scale.isSanitized))
   func memory() throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Threading
 
-@Suite("ThreadOperationQueue", .timeLimit(.minutes(1)))
+@Suite("ThreadOperationQueue", .endsInTime)
 struct ThreadOperationQueueTests {
   @Test("A queue of width 1 is strictly serial and in order")
   func serial() throws {
@@ -279,7 +279,7 @@ struct ThreadOperationQueueTests {
   }
 }
 
-@Suite("Barriers", .timeLimit(.minutes(1)))
+@Suite("Barriers", .endsInTime)
 struct BarrierTests {
   @Test("A barrier runs after all before it and before all after it")
   func order() throws {

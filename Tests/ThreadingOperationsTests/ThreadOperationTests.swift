@@ -26,7 +26,7 @@ private final class Counting: ThreadOperation, @unchecked Sendable {
   }
 }
 
-@Suite("ThreadOperation", .timeLimit(.minutes(1)))
+@Suite("ThreadOperation", .endsInTime)
 struct ThreadOperationTests {
   @Test("Started by hand, it runs on the caller's thread and has finished when start() returns")
   func byHand() throws {
@@ -250,7 +250,7 @@ struct ThreadOperationTests {
   }
 }
 
-@Suite("Asynchronous operations", .timeLimit(.minutes(1)))
+@Suite("Asynchronous operations", .endsInTime)
 struct AsynchronousOperationTests {
   @Test("It is executing without a thread until finish() is called, by whatever thread")
   func onItsOwn() throws {
@@ -400,7 +400,7 @@ struct AsynchronousOperationTests {
   }
 }
 
-@Suite("ResultOperation", .timeLimit(.minutes(1)))
+@Suite("ResultOperation", .endsInTime)
 struct ResultOperationTests {
   @Test("It hands on the value, the error, or that it was cancelled")
   func results() throws {

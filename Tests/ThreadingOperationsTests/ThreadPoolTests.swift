@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Threading
 
-@Suite("ThreadPool", .timeLimit(.minutes(1)))
+@Suite("ThreadPool", .endsInTime)
 struct ThreadPoolTests {
   @Test("Closures run, each once, on threads of the pool, with its attributes")
   func closures() throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Threading
 
-@Suite("State changes", .timeLimit(.minutes(1)))
+@Suite("State changes", .endsInTime)
 struct WatchingTests {
   private typealias States = Journal<ThreadOperation.State>
 

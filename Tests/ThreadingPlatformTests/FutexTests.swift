@@ -58,31 +58,31 @@ struct FutexTests {
 
   @Test(
     "the address of a global word stays, and a wake finds who sleeps on it",
-    .timeLimit(.minutes(1)))
+    .endsInTime)
   func global() throws {
     try checkWake { $0(globalWord) }
   }
 
-  @Test("so it is for a property of a class", .timeLimit(.minutes(1)))
+  @Test("so it is for a property of a class", .endsInTime)
   func property() throws {
     let holder = Holder()
     try checkWake { $0(holder.word) }
   }
 
-  @Test("so it is for a word nested in other values", .timeLimit(.minutes(1)))
+  @Test("so it is for a word nested in other values", .endsInTime)
   func nested() throws {
     let holder = Holder()
     try checkWake { $0(holder.outer.inner.word) }
   }
 
-  @Test("so it is in a generic class, behind content of any size", .timeLimit(.minutes(1)))
+  @Test("so it is in a generic class, behind content of any size", .endsInTime)
   func generic() throws {
     let box = Box(Outer())
     try checkWake { $0(box.word) }
     try checkWake { $0(box.content.inner.word) }
   }
 
-  @Test("so it is for a local constant that closures capture", .timeLimit(.minutes(1)))
+  @Test("so it is for a local constant that closures capture", .endsInTime)
   func local() throws {
     let word = Atomic<UInt32>(0)
     try checkWake { $0(word) }
@@ -117,7 +117,7 @@ struct FutexTests {
     #expect(Futex.wait(word, while: 0, until: MonotonicInstant(nanoseconds: .min)) == .timedOut)
   }
 
-  @Test("wakes at most as many as asked for, and says how many", .timeLimit(.minutes(1)))
+  @Test("wakes at most as many as asked for, and says how many", .endsInTime)
   func counts() throws {
     let holder = Holder()
     let ids = (0..<4).map { _ in Holder() }
@@ -137,7 +137,7 @@ struct FutexTests {
 
   @Test(
     "a signal handler that runs meanwhile sends the caller to look again",
-    .timeLimit(.minutes(1)))
+    .endsInTime)
   func interrupted() throws {
     let holder = Holder()
     let id = Holder()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import ThreadingPlatform
 
-@Suite("Poller", .timeLimit(.minutes(1)))
+@Suite("Poller", .endsInTime)
 struct PollerTests {
   @Test("a wake ends the wait in progress, or the next one; several count once")
   func wake() throws {

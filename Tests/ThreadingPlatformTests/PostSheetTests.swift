@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import ThreadingPlatform
 
-@Suite("Sheets for posts", .timeLimit(.minutes(1)))
+@Suite("Sheets for posts", .endsInTime)
 struct PostSheetTests {
   @Test("places lie apart, at multiples of 8, and lead back to their sheets")
   func places() throws {

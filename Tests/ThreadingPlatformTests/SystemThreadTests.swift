@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import ThreadingPlatform
 
-@Suite("SystemThread", .timeLimit(.minutes(1)))
+@Suite("SystemThread", .endsInTime)
 struct SystemThreadTests {
   @Test("a thread runs its body and has let go of it when join returns")
   func bodyIsReleased() throws {
@@ -117,7 +117,7 @@ struct SystemThreadTests {
   }
 }
 
-@Suite("ThreadRecordSlot", .timeLimit(.minutes(1)))
+@Suite("ThreadRecordSlot", .endsInTime)
 struct ThreadRecordSlotTests {
   @Test("a record is found on its thread, and released when the thread has ended")
   func lifetime() throws {

@@ -3,7 +3,7 @@ import Testing
 import Threading
 import ThreadingPlatform
 
-@Suite("CustomInputSource", .timeLimit(.minutes(1)))
+@Suite("CustomInputSource", .endsInTime)
 struct CustomInputSourceTests {
   @Test("a signal from another thread wakes the loop and calls the handler there")
   func wakes() throws {

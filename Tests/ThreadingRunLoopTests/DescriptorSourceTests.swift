@@ -33,7 +33,7 @@ private func reuseNumber(_ isCancelled: Bool) {
   precondition(!oldSource.isScheduled && newSource.isScheduled)
 }
 
-@Suite("DescriptorSource", .timeLimit(.minutes(1)))
+@Suite("DescriptorSource", .endsInTime)
 struct DescriptorSourceTests {
   @Test("data wakes a sleeping loop, whose handler is told what can be done")
   func readable() throws {

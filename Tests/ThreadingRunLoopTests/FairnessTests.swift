@@ -8,7 +8,7 @@ import ThreadingPlatform
 
 /// The bound that ``ThreadRunLoop`` promises: what is ready is served within the pass in which it
 /// became so or the next one, and a pass has an end.
-@Suite("Nothing starves", .timeLimit(.minutes(1)))
+@Suite("Nothing starves", .endsInTime)
 struct FairnessTests {
   /// Things that always have more to do.
   enum Hog: CaseIterable {

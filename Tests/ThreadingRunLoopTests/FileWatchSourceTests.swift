@@ -6,7 +6,7 @@ import ThreadingPlatform
 
 @testable import ThreadingRunLoop
 
-@Suite("FileWatchSource", .timeLimit(.minutes(1)))
+@Suite("FileWatchSource", .endsInTime)
 struct FileWatchSourceTests {
   typealias Kind = FileWatchSource.Event.Kind
 

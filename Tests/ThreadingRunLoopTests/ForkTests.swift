@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 import Threading
 import ThreadingPlatform
@@ -30,7 +31,7 @@ func waitForChild(_ child: pid_t) -> CInt {
 /// Runs `body` in a child process made by `fork`.
 func inForkedChild(_ body: () -> Bool) -> CInt { waitForChild(startForkedChild(body)) }
 
-@Suite("After a fork", .timeLimit(.minutes(1)))
+@Suite("After a fork", .endsInTime)
 struct ForkTests {
   @Test("the child's thread knows its own id")
   func identity() async {

@@ -6,7 +6,7 @@ import ThreadingPlatform
 
 @testable import ThreadingRunLoop
 
-@Suite("LoopSequence", .timeLimit(.minutes(1)))
+@Suite("LoopSequence", .endsInTime)
 struct LoopSequenceTests {
   @Test("lines are read in order, to the end")
   func lines() async throws {

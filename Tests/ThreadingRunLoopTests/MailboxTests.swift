@@ -3,7 +3,7 @@ import Testing
 import Threading
 import ThreadingPlatform
 
-@Suite("Mailbox", .timeLimit(.minutes(1)))
+@Suite("Mailbox", .endsInTime)
 struct MailboxTests {
   @Test("messages of each thread are handled in order, each once", arguments: [1, 3])
   func order(senders: Int) throws {

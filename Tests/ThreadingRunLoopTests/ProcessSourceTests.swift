@@ -4,7 +4,7 @@ import Testing
 import Threading
 import ThreadingPlatform
 
-@Suite("ProcessSource", .timeLimit(.minutes(1)))
+@Suite("ProcessSource", .endsInTime)
 struct ProcessSourceTests {
   @Test("a child's exit code, and the signal that killed one, are reported; the child is gone then")
   func endings() throws {

@@ -3,7 +3,7 @@ import Testing
 import Threading
 import ThreadingPlatform
 
-@Suite("Running the loop of a cancelled thread", .timeLimit(.minutes(1)))
+@Suite("Running the loop of a cancelled thread", .endsInTime)
 struct RunCancellationTests {
   @Test("a run that sleeps ends when its thread is cancelled, on the word and in the poller")
   func sleeping() throws {

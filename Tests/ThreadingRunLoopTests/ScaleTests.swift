@@ -6,7 +6,7 @@ import ThreadingPlatform
 
 @testable import ThreadingRunLoop
 
-@Suite("Many of everything", .timeLimit(.minutes(LongTests.minutes)))
+@Suite("Many of everything", .endsInTime)
 struct ScaleTests {
   @Test("a thousand loops at once, each woken, posted to and stopped")
   func manyLoops() throws {

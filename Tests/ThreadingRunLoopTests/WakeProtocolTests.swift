@@ -124,7 +124,7 @@ struct WakeModel: Hashable {
   }
 }
 
-@Suite("The wake protocol of the loop", .timeLimit(.minutes(1)))
+@Suite("The wake protocol of the loop", .endsInTime)
 struct WakeProtocolTests {
   /// With and without a stopper, whose own wake would hide one that a poster has lost.
   private static let starts = [true, false].map {

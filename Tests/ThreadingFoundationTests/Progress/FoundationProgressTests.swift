@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import ThreadingFoundation
 
-@Suite("Progress of Foundation", .timeLimit(.minutes(1)))
+@Suite("Progress of Foundation", .endsInTime)
 struct FoundationProgressTests {
   /// Runs the loop of the calling thread until `condition` holds.
   private func serve(until condition: () -> Bool) -> Bool {

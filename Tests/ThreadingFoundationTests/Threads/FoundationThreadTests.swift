@@ -53,7 +53,7 @@ private func synchronously(_ body: () throws -> Void) {
   }
 }
 
-@Suite("FoundationThread", .timeLimit(.minutes(1)))
+@Suite("FoundationThread", .endsInTime)
 struct FoundationThreadTests {
   @Test("a closure's value is what join returns, to each that asks")
   func value() throws {

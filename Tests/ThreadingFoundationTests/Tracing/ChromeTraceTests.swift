@@ -4,7 +4,7 @@ import Testing
 import ThreadingFoundation
 
 /// That the trace is JSON is proved by Foundation's parser.
-@Suite("Chrome traces", .timeLimit(.minutes(1)))
+@Suite("Chrome traces", .endsInTime)
 struct ChromeTraceTests {
   private func events(_ trace: OperationTrace) throws -> [[String: Any]] {
     let parsed = try JSONSerialization.jsonObject(with: Data(trace.chromeTrace().utf8))

@@ -24,7 +24,7 @@ struct AtomicBoxTests {
     #expect(pair.update { WordPair(first: $0.second, second: $0.first) }.newValue.first == 2)
   }
 
-  @Test("an update computes from what is there, whoever interferes", .timeLimit(.minutes(1)))
+  @Test("an update computes from what is there, whoever interferes", .endsInTime)
   func update() throws {
     let sum = AtomicBox(0.0)
     try concurrently(4) { _ in
@@ -33,7 +33,7 @@ struct AtomicBoxTests {
     #expect(sum.atomic.load(ordering: .relaxed) == 20_000)
   }
 
-  @Test("a wait ends when the value has changed", .timeLimit(.minutes(1)))
+  @Test("a wait ends when the value has changed", .endsInTime)
   func waits() throws {
     let phase = AtomicBox(Phase.first)
     let data = Unguarded(0)
@@ -50,7 +50,7 @@ struct AtomicBoxTests {
     for join in joins { join() }
   }
 
-  @Test("notifyOne wakes one", .timeLimit(.minutes(1)))
+  @Test("notifyOne wakes one", .endsInTime)
   func notifyOne() throws {
     let value = AtomicBox(0)
     let join = try waiting { #expect(value.wait(while: 0) == 1) }
@@ -70,7 +70,7 @@ struct AtomicBoxTests {
     #expect(value.wait(while: 1, until: MonotonicInstant(nanoseconds: 0)) == 0)
   }
 
-  @Test("no change is missed between two threads that take turns", .timeLimit(.minutes(1)))
+  @Test("no change is missed between two threads that take turns", .endsInTime)
   func pingPong() throws {
     let turn = AtomicBox(0)
     let count = Unguarded(0)

@@ -43,7 +43,7 @@ struct ConditionLockTests {
     lock.unlock()
   }
 
-  @Test("giving it back hands it to the thread that waits for the state", .timeLimit(.minutes(1)))
+  @Test("giving it back hands it to the thread that waits for the state", .endsInTime)
   func handsOver() throws {
     let lock = ConditionLock(0)
     let order = Locked<[Int]>([])
@@ -60,7 +60,7 @@ struct ConditionLockTests {
     #expect(lock.state == 4)
   }
 
-  @Test("threads that wait for any state are served in order", .timeLimit(.minutes(1)))
+  @Test("threads that wait for any state are served in order", .endsInTime)
   func inOrder() throws {
     let lock = ConditionLock(0)
     let order = Locked<[Int]>([])
@@ -93,7 +93,7 @@ struct ConditionLockTests {
     lock.unlock()
   }
 
-  @Test("a wait without an end gets the lock", .timeLimit(.minutes(1)))
+  @Test("a wait without an end gets the lock", .endsInTime)
   func distantDeadline() throws {
     let lock = ConditionLock(0)
     lock.lock()
@@ -134,7 +134,7 @@ struct ConditionLockTests {
     #expect(message(of: gone).contains("ConditionLock \"stage\": destroyed while held by thread"))
   }
 
-  @Test("a ring of threads, each with its state, takes turns", .timeLimit(.minutes(1)))
+  @Test("a ring of threads, each with its state, takes turns", .endsInTime)
   func ring() throws {
     let lock = ConditionLock(0)
     let count = Unguarded(0)
@@ -151,7 +151,7 @@ struct ConditionLockTests {
   }
 
   @Test(
-    "excludes under load of every kind of wait", .timeLimit(.minutes(1)), arguments: [UInt64(1)])
+    "excludes under load of every kind of wait", .endsInTime, arguments: [UInt64(1)])
   func stress(seed: UInt64) throws {
     let lock = ConditionLock(0)
     let count = Unguarded(0)

@@ -45,7 +45,7 @@ struct ConditionVariableTests {
     }
   }
 
-  @Test("signal wakes one of the threads that wait, broadcast all", .timeLimit(.minutes(1)))
+  @Test("signal wakes one of the threads that wait, broadcast all", .endsInTime)
   func wakes() throws {
     let shared = Shared()
     let joins = try (0..<4).map { _ in
@@ -72,7 +72,7 @@ struct ConditionVariableTests {
 
   @Test(
     "threads that wait for different things are all released by broadcasts",
-    .timeLimit(.minutes(1)))
+    .endsInTime)
   func differentConditions() throws {
     let shared = Shared()
     let stage = Unguarded(0)
@@ -113,7 +113,7 @@ struct ConditionVariableTests {
   }
 
   @Test(
-    "a wait without an end is ended by a signal", .timeLimit(.minutes(1)),
+    "a wait without an end is ended by a signal", .endsInTime,
     arguments: [
       MonotonicInstant.distantFuture,
       MonotonicInstant.now.advanced(by: .seconds(1_000_000_000_000)),
@@ -209,7 +209,7 @@ struct ConditionVariableTests {
   // MARK: Stress
 
   @Test(
-    "a bounded buffer loses nothing and nobody", .timeLimit(.minutes(1)),
+    "a bounded buffer loses nothing and nobody", .endsInTime,
     arguments: [UInt64(1), 2])
   func boundedBuffer(seed: UInt64) throws {
     final class Buffer: Sendable {
@@ -256,7 +256,7 @@ struct ConditionVariableTests {
     #expect(buffer.sum.value == count * (count - 1))
   }
 
-  @Test("a ball passed between two threads is never dropped", .timeLimit(.minutes(1)))
+  @Test("a ball passed between two threads is never dropped", .endsInTime)
   func pingPong() throws {
     let shared = Shared()
     try concurrently(2) { index in

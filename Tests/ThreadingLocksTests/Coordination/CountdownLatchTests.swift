@@ -21,7 +21,7 @@ struct CountdownLatchTests {
     CountdownLatch(1).countDownAndWait()
   }
 
-  @Test("remembers what came before the wait", .timeLimit(.minutes(1)))
+  @Test("remembers what came before the wait", .endsInTime)
   func remembers() throws {
     for _ in 0..<500 {
       let latch = CountdownLatch(1)
@@ -31,7 +31,7 @@ struct CountdownLatchTests {
     }
   }
 
-  @Test("wakes all that wait, and not before zero", .timeLimit(.minutes(1)))
+  @Test("wakes all that wait, and not before zero", .endsInTime)
   func wakes() throws {
     let latch = CountdownLatch(2)
     let value = Unguarded(0)
@@ -75,7 +75,7 @@ struct CountdownLatchTests {
     await #expect(processExitsWith: .failure) { CountdownLatch(1).countDown(2) }
   }
 
-  @Test("what was done before each step is seen by those that waited", .timeLimit(.minutes(1)))
+  @Test("what was done before each step is seen by those that waited", .endsInTime)
   func stress() throws {
     for round in 0..<300 {
       let latch = CountdownLatch(3)

@@ -45,7 +45,7 @@ struct CountingSemaphoreTests {
 
   // MARK: Waiting
 
-  @Test("a permit wakes a thread that waits", .timeLimit(.minutes(1)))
+  @Test("a permit wakes a thread that waits", .endsInTime)
   func wakes() throws {
     let semaphore = CountingSemaphore(0)
     let waiter = try waiting { semaphore.acquire() }
@@ -54,7 +54,7 @@ struct CountingSemaphoreTests {
     #expect(semaphore.availablePermits == 0)
   }
 
-  @Test("threads are served in the order in which they came", .timeLimit(.minutes(1)))
+  @Test("threads are served in the order in which they came", .endsInTime)
   func inOrder() throws {
     let semaphore = CountingSemaphore(0)
     let served = Locked<[Int]>([])
@@ -72,7 +72,7 @@ struct CountingSemaphoreTests {
     for waiter in waiters { waiter() }
   }
 
-  @Test("a newcomer does not overtake a batch that waits", .timeLimit(.minutes(1)))
+  @Test("a newcomer does not overtake a batch that waits", .endsInTime)
   func noOvertaking() throws {
     let semaphore = CountingSemaphore(2)
     let batch = try waiting { semaphore.acquire(3) }
@@ -85,7 +85,7 @@ struct CountingSemaphoreTests {
     #expect(semaphore.availablePermits == 0)
   }
 
-  @Test("a batch that gives up lets those behind it pass", .timeLimit(.minutes(1)))
+  @Test("a batch that gives up lets those behind it pass", .endsInTime)
   func batchGivesUp() throws {
     let semaphore = CountingSemaphore(2)
     let goesOn = Atomic(false)
@@ -116,7 +116,7 @@ struct CountingSemaphoreTests {
     #expect(semaphore.acquire(until: MonotonicInstant(nanoseconds: 0)))
   }
 
-  @Test("a wait without an end gets its permit", .timeLimit(.minutes(1)))
+  @Test("a wait without an end gets its permit", .endsInTime)
   func distantDeadline() throws {
     let semaphore = CountingSemaphore(0)
     let first = try waiting { #expect(semaphore.acquire(until: .distantFuture)) }
@@ -156,7 +156,7 @@ struct CountingSemaphoreTests {
   // MARK: Stress
 
   @Test(
-    "never lets in more than it has, and loses nobody", .timeLimit(.minutes(1)),
+    "never lets in more than it has, and loses nobody", .endsInTime,
     arguments: [UInt64(1), 2])
   func stress(seed: UInt64) throws {
     let semaphore = CountingSemaphore(4)
@@ -215,7 +215,7 @@ struct CountingSemaphoreTests {
     }
   }
 
-  @Test("one permit excludes, and orders what is written", .timeLimit(.minutes(1)))
+  @Test("one permit excludes, and orders what is written", .endsInTime)
   func asMutex() throws {
     let semaphore = CountingSemaphore(1)
     let count = Unguarded(0)

@@ -16,7 +16,7 @@ struct CyclicBarrierTests {
     #expect(barrier.parties == 1 && barrier.arrived == 0 && !barrier.isBroken)
   }
 
-  @Test("nobody passes before all have come; the last runs the action", .timeLimit(.minutes(1)))
+  @Test("nobody passes before all have come; the last runs the action", .endsInTime)
   func meets() throws {
     let sum = Unguarded(0)
     let parts = (0..<3).map { _ in Unguarded(0) }
@@ -36,7 +36,7 @@ struct CyclicBarrierTests {
     #expect(last.load(ordering: .relaxed) == 2_000)
   }
 
-  @Test("one that gives up breaks the barrier for all, until it is reset", .timeLimit(.minutes(1)))
+  @Test("one that gives up breaks the barrier for all, until it is reset", .endsInTime)
   func timedOut() throws {
     let barrier = CyclicBarrier(3)
     let other = try waiting { #expect(barrier.wait() == .broken) }
@@ -52,7 +52,7 @@ struct CyclicBarrierTests {
     try concurrently(3) { _ in #expect(barrier.wait().isPassed) }
   }
 
-  @Test("breaking and resetting tell those that wait", .timeLimit(.minutes(1)))
+  @Test("breaking and resetting tell those that wait", .endsInTime)
   func broken() throws {
     let barrier = CyclicBarrier(2)
     let first = try waiting { #expect(barrier.wait() == .broken) }
@@ -75,7 +75,7 @@ struct CyclicBarrierTests {
   }
 
   @Test(
-    "however it ends, all of a meeting are told the same", .timeLimit(.minutes(1)),
+    "however it ends, all of a meeting are told the same", .endsInTime,
     arguments: [UInt64(1), 2])
   func stress(seed: UInt64) throws {
     let barrier = CyclicBarrier(3)

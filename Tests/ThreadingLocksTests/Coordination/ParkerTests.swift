@@ -17,7 +17,7 @@ struct ParkerTests {
     #expect(parker.park(until: MonotonicInstant(nanoseconds: 0)))
   }
 
-  @Test("unparking wakes the thread that sleeps", .timeLimit(.minutes(1)))
+  @Test("unparking wakes the thread that sleeps", .endsInTime)
   func wakes() throws {
     let parker = Parker()
     let value = Unguarded(0)
@@ -42,7 +42,7 @@ struct ParkerTests {
     }
   }
 
-  @Test("a signal does not end it", .timeLimit(.minutes(1)))
+  @Test("a signal does not end it", .endsInTime)
   func signalled() throws {
     let parker = Parker()
     let senders = Locked<[@Sendable () -> Void]>([])
@@ -72,7 +72,7 @@ struct ParkerTests {
       message(of: result).contains("Parker \"worker\".park: another thread is parked already"))
   }
 
-  @Test("a ball passed between two threads is never dropped", .timeLimit(.minutes(1)))
+  @Test("a ball passed between two threads is never dropped", .endsInTime)
   func pingPong() throws {
     let parkers = [Parker(), Parker()]
     let turn = Unguarded(0)

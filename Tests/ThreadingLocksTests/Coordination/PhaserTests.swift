@@ -25,7 +25,7 @@ struct PhaserTests {
     #expect(phaser.phase == 2 && phaser.parties == 0)
   }
 
-  @Test("those that are no party can wait, too", .timeLimit(.minutes(1)))
+  @Test("those that are no party can wait, too", .endsInTime)
   func onlooker() throws {
     let phaser = Phaser(1)
     let value = Unguarded(0)
@@ -38,7 +38,7 @@ struct PhaserTests {
     join()
   }
 
-  @Test("nobody passes before all have come, while parties come and go", .timeLimit(.minutes(1)))
+  @Test("nobody passes before all have come, while parties come and go", .endsInTime)
   func stress() throws {
     let phaser = Phaser(3)
     let arrived = Atomic(0)

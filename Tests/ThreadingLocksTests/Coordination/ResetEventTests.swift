@@ -33,7 +33,7 @@ struct ResetEventTests {
   }
 
   @Test(
-    "a manual event wakes all that wait, even when it is reset at once", .timeLimit(.minutes(1)))
+    "a manual event wakes all that wait, even when it is reset at once", .endsInTime)
   func wakesAll() throws {
     let event = ResetEvent(.manual)
     let joins = try (0..<3).map { _ in try waiting { event.wait() } }
@@ -43,7 +43,7 @@ struct ResetEventTests {
     #expect(!event.isSet)
   }
 
-  @Test("an automatic event wakes those that wait one by one, in order", .timeLimit(.minutes(1)))
+  @Test("an automatic event wakes those that wait one by one, in order", .endsInTime)
   func wakesOne() throws {
     let event = ResetEvent(.automatic)
     let order = Locked<[Int]>([])
@@ -75,7 +75,7 @@ struct ResetEventTests {
     }
   }
 
-  @Test("every time it is set lets exactly one through", .timeLimit(.minutes(1)))
+  @Test("every time it is set lets exactly one through", .endsInTime)
   func stress() throws {
     let event = ResetEvent(.automatic)
     let taken = ResetEvent(.automatic)
@@ -105,7 +105,7 @@ struct ResetEventTests {
     #expect(!event.isSet && !taken.isSet)
   }
 
-  @Test("a start signal is never lost, whoever comes first", .timeLimit(.minutes(1)))
+  @Test("a start signal is never lost, whoever comes first", .endsInTime)
   func handshake() throws {
     for _ in 0..<500 {
       let event = ResetEvent(.manual)

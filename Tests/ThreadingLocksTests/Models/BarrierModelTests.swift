@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @Suite("Every interleaving of barrier and phaser")
@@ -119,7 +120,7 @@ struct BarrierModelTests {
       })
   }
 
-  @Test("all of a meeting are told the same, after the action", .timeLimit(.minutes(1)))
+  @Test("all of a meeting are told the same, after the action", .endsInTime)
   func barrierIsSound() {
     for (parties, threads, rounds, timed, resets) in [
       (2, 2, 3, [], 0), (3, 3, 2, [], 0), (2, 4, 1, [], 0), (2, 2, 2, [0, 1], 0),

@@ -1,14 +1,15 @@
+import TestSupport
 import Testing
 
 @Suite("Every interleaving of the state machines")
 struct ModelTests {
-  @Test("the mutex excludes, and no thread is left asleep", .timeLimit(.minutes(1)))
+  @Test("the mutex excludes, and no thread is left asleep", .endsInTime)
   func mutex() {
     let verdict = explore(FastMutexModel(rounds: [2, 2, 1], interruptions: 1))
     #expect(verdict.isSound, "\(verdict)")
   }
 
-  @Test("threads that give up waiting for the mutex lose no wake", .timeLimit(.minutes(1)))
+  @Test("threads that give up waiting for the mutex lose no wake", .endsInTime)
   func mutexTimed() {
     let verdict = explore(FastMutexModel(rounds: [1, 2, 1], timed: [0, 2], interruptions: 1))
     #expect(verdict.isSound, "\(verdict)")
@@ -16,7 +17,7 @@ struct ModelTests {
 
   @Test(
     "a mutex that is kept for those that have slept is not lost when they are gone",
-    .timeLimit(.minutes(1)))
+    .endsInTime)
   func mutexKept() {
     let verdicts = [
       explore(FastMutexModel(rounds: [1, 1, 1], delays: 1)),
@@ -42,7 +43,7 @@ struct ModelTests {
   }
 
   @Test(
-    "the condition loses no signal", .timeLimit(.minutes(1)), arguments: [false, true],
+    "the condition loses no signal", .endsInTime, arguments: [false, true],
     [false, true])
   func condition(signalsInside: Bool, broadcasts: Bool) {
     let verdict = explore(
@@ -52,7 +53,7 @@ struct ModelTests {
     #expect(verdict.isSound, "\(verdict)")
   }
 
-  @Test("a waiter that gives up takes no signal from the others", .timeLimit(.minutes(1)))
+  @Test("a waiter that gives up takes no signal from the others", .endsInTime)
   func conditionTimed() {
     let verdict = explore(ConditionModel(consumers: [1, 1], producers: [2], timed: [0]))
     #expect(verdict.isSound, "\(verdict)")
@@ -70,7 +71,7 @@ struct ModelTests {
     #expect(verdict(.sleepsUncounted).isStuck)
   }
 
-  @Test("the semaphore keeps its permits and serves everybody", .timeLimit(.minutes(1)))
+  @Test("the semaphore keeps its permits and serves everybody", .endsInTime)
   func semaphore() {
     for wants in [[1, 1, 1], [2, 1, 1], [1, 2, 2]] {
       let verdict = explore(SemaphoreModel(permits: 2, wants: wants))
@@ -78,7 +79,7 @@ struct ModelTests {
     }
   }
 
-  @Test("a batch that gives up lets those behind it pass", .timeLimit(.minutes(1)))
+  @Test("a batch that gives up lets those behind it pass", .endsInTime)
   func semaphoreTimed() {
     for wants in [[3, 1, 1], [1, 2, 3]] {
       let verdict = explore(SemaphoreModel(permits: 3, wants: wants, timed: [0, 2]))

@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @Suite("Every interleaving of the reader-writer lock")
 struct ReadWriteLockModelTests {
-  @Test("writers are alone, and everybody gets in", .timeLimit(.minutes(1)))
+  @Test("writers are alone, and everybody gets in", .endsInTime)
   func sound() {
     let mixes: [[ReadWriteLockModel.Access]] = [
       [.reading, .reading, .writing], [.writing, .writing, .reading],
@@ -14,7 +15,7 @@ struct ReadWriteLockModelTests {
     }
   }
 
-  @Test("an upgrade waits for readers and comes before writers", .timeLimit(.minutes(1)))
+  @Test("an upgrade waits for readers and comes before writers", .endsInTime)
   func upgrading() {
     for others in [[ReadWriteLockModel.Access.reading, .writing], [.reading, .reading]] {
       let verdict = explore(ReadWriteLockModel([.upgradable] + others, upgrading: [0]))
@@ -31,7 +32,7 @@ struct ReadWriteLockModelTests {
     #expect(both.isSound, "\(both)")
   }
 
-  @Test("those who give up leave nobody behind", .timeLimit(.minutes(1)))
+  @Test("those who give up leave nobody behind", .endsInTime)
   func timed() {
     for mix in [[ReadWriteLockModel.Access.reading, .writing, .reading], [.writing, .writing]] {
       let verdict = explore(ReadWriteLockModel(mix, timed: [0, 1]))

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @Suite("Every interleaving of a read-write lock's stripes")
@@ -136,7 +137,7 @@ struct ReaderStripesModelTests {
       })
   }
 
-  @Test("a writer is alone and waits for no reader that has left", .timeLimit(.minutes(1)))
+  @Test("a writer is alone and waits for no reader that has left", .endsInTime)
   func sound() {
     for (readers, writers, stripes) in [(2, 1, 2), (2, 1, 1), (1, 2, 1), (2, 2, 2)] {
       let verdict = verdict(readers: readers, writers: writers, stripes: stripes)
@@ -144,7 +145,7 @@ struct ReaderStripesModelTests {
     }
   }
 
-  @Test("stripes with a fault are found out", .timeLimit(.minutes(1)))
+  @Test("stripes with a fault are found out", .endsInTime)
   func faults() {
     #expect(verdict(readers: 1, writers: 1, stripes: 1, .looksFirst).isViolated)
     #expect(verdict(readers: 1, writers: 1, stripes: 1, .drainsFirst).isViolated)

@@ -13,7 +13,7 @@ struct LockedWhenTests {
     #expect(value.withLock(when: { $0 == 1 }, for: .zero) { $0 } == 1)
   }
 
-  @Test("a change made by any call is noticed, without a signal", .timeLimit(.minutes(1)))
+  @Test("a change made by any call is noticed, without a signal", .endsInTime)
   func noticed() throws {
     let value = Locked(0)
     let joins = try (1...4).map { step in
@@ -24,7 +24,7 @@ struct LockedWhenTests {
     #expect(value.withLock { $0 } == 5)
   }
 
-  @Test("two threads that wait for different things are both released", .timeLimit(.minutes(1)))
+  @Test("two threads that wait for different things are both released", .endsInTime)
   func different() throws {
     let value = Locked((first: false, second: false))
     let second = try waiting { value.withLock(when: { $0.second }) { _ in } }
@@ -35,7 +35,7 @@ struct LockedWhenTests {
     second()
   }
 
-  @Test("those that wait for the same are served in order", .timeLimit(.minutes(1)))
+  @Test("those that wait for the same are served in order", .endsInTime)
   func inOrder() throws {
     let value = Locked((tokens: 0, served: [Int]()))
     let joins = try (0..<3).map { index in
@@ -54,7 +54,7 @@ struct LockedWhenTests {
     #expect(value.withLock { $0.served } == [0, 1, 2])
   }
 
-  @Test("one that was woken for nothing keeps its place", .timeLimit(.minutes(1)))
+  @Test("one that was woken for nothing keeps its place", .endsInTime)
   func keepsItsPlace() throws {
     let value = Locked((tokens: 0, served: [Int]()))
     let first = Atomic<UInt32>(0)
@@ -130,7 +130,7 @@ struct LockedWhenTests {
   }
 
   @Test(
-    "a bounded buffer loses nothing and nobody", .timeLimit(.minutes(1)), arguments: [UInt64(1)])
+    "a bounded buffer loses nothing and nobody", .endsInTime, arguments: [UInt64(1)])
   func stress(seed: UInt64) throws {
     let buffer = Locked([Int]())
     let sum = Atomic(0)

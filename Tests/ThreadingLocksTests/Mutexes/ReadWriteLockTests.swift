@@ -55,7 +55,7 @@ struct ReadWriteLockTests {
 
   @Test(
     "an upgradable reader shares with readers, upgrades when they have left, and downgrades",
-    .timeLimit(.minutes(1)))
+    .endsInTime)
   func upgrading() throws {
     let shared = Shared()
     let readerIsIn = CountingSemaphore(0)
@@ -98,7 +98,7 @@ struct ReadWriteLockTests {
     shared.lock.writeUnlock()
   }
 
-  @Test("an upgrade comes before a writer that waits", .timeLimit(.minutes(1)))
+  @Test("an upgrade comes before a writer that waits", .endsInTime)
   func upgradeBeforeWriter() throws {
     let shared = Shared()
     shared.lock.upgradableLock()
@@ -111,7 +111,7 @@ struct ReadWriteLockTests {
     writer()
   }
 
-  @Test("a downgrade lets readers in that wait", .timeLimit(.minutes(1)))
+  @Test("a downgrade lets readers in that wait", .endsInTime)
   func downgradeWakes() throws {
     let shared = Shared()
     shared.lock.writeLock()
@@ -124,7 +124,7 @@ struct ReadWriteLockTests {
 
   // MARK: Order
 
-  @Test("a writer that waits keeps new readers out, and gets in", .timeLimit(.minutes(1)))
+  @Test("a writer that waits keeps new readers out, and gets in", .endsInTime)
   func writerIsNotStarved() throws {
     let shared = Shared()
     shared.lock.readLock()
@@ -138,7 +138,7 @@ struct ReadWriteLockTests {
     reader()
   }
 
-  @Test("a writer that gives up lets the readers behind it in", .timeLimit(.minutes(1)))
+  @Test("a writer that gives up lets the readers behind it in", .endsInTime)
   func writerGivesUp() throws {
     let shared = Shared()
     let readerIsIn = CountingSemaphore(0)
@@ -154,7 +154,7 @@ struct ReadWriteLockTests {
     shared.lock.readUnlock()
   }
 
-  @Test("readers that stand together are let in together", .timeLimit(.minutes(1)))
+  @Test("readers that stand together are let in together", .endsInTime)
   func readersTogether() throws {
     let shared = Shared()
     let meeting = Meeting()
@@ -195,7 +195,7 @@ struct ReadWriteLockTests {
     shared.lock.upgradableUnlock()
   }
 
-  @Test("a wait without an end gets the lock", .timeLimit(.minutes(1)))
+  @Test("a wait without an end gets the lock", .endsInTime)
   func distantDeadline() throws {
     let shared = Shared()
     shared.lock.writeLock()
@@ -265,7 +265,7 @@ struct ReadWriteLockTests {
   // MARK: Stress
 
   @Test(
-    "what is written together is read together", .timeLimit(.minutes(1)),
+    "what is written together is read together", .endsInTime,
     arguments: [UInt64(1), 2])
   func stress(seed: UInt64) throws {
     let shared = Shared()

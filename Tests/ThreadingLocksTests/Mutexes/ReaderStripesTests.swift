@@ -22,7 +22,7 @@ private final class Shared: Sendable {
   func writeUnlock() { lock.writeUnlock() }
 }
 
-@Suite("ReadWriteLock with stripes for its readers", .timeLimit(.minutes(1)))
+@Suite("ReadWriteLock with stripes for its readers", .endsInTime)
 struct ReaderStripesTests {
   @Test("readers that get in each other's way are given stripes")
   func contention() throws {

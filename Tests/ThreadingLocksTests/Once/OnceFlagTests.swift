@@ -36,7 +36,7 @@ struct OnceFlagTests {
     #expect(flag.runOnce {} == true)
   }
 
-  @Test("those that come meanwhile wait until it is done", .timeLimit(.minutes(1)))
+  @Test("those that come meanwhile wait until it is done", .endsInTime)
   func waiters() throws {
     let shared = Shared()
     let mayEnd = CountdownLatch(1)
@@ -58,7 +58,7 @@ struct OnceFlagTests {
   }
 
   @Test(
-    "of those that race, one runs the body, or one more for each error", .timeLimit(.minutes(1)))
+    "of those that race, one runs the body, or one more for each error", .endsInTime)
   func race() throws {
     for round in 0..<500 {
       let shared = Shared()

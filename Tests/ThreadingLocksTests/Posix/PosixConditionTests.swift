@@ -6,7 +6,7 @@ import ThreadingPlatform
 
 @Suite("PosixCondition")
 struct PosixConditionTests {
-  @Test("a ball passed between two threads is never dropped", .timeLimit(.minutes(1)))
+  @Test("a ball passed between two threads is never dropped", .endsInTime)
   func pingPong() throws {
     let mutex = try PosixMutex()
     let condition = try PosixCondition()
@@ -45,7 +45,7 @@ struct PosixConditionTests {
     }
   }
 
-  @Test("a wait without an end is ended by a signal", .timeLimit(.minutes(1)))
+  @Test("a wait without an end is ended by a signal", .endsInTime)
   func distantDeadline() throws {
     let mutex = try PosixMutex()
     let condition = try PosixCondition()
@@ -74,7 +74,7 @@ struct PosixConditionTests {
   }
 
   @Test(
-    "a condition in shared memory is one, however many objects look at it", .timeLimit(.minutes(1)))
+    "a condition in shared memory is one, however many objects look at it", .endsInTime)
   func shared() throws {
     let memory = SharedMemory(
       byteCount: PosixCondition.memorySize, alignment: PosixCondition.memoryAlignment)

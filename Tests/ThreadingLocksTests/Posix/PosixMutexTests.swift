@@ -8,7 +8,7 @@ import ThreadingPlatform
 @Suite("PosixMutex")
 struct PosixMutexTests {
   @Test(
-    "excludes, whatever its kind", .timeLimit(.minutes(1)),
+    "excludes, whatever its kind", .endsInTime,
     arguments: [PosixMutex.Kind.normal, .errorChecking, .recursive, .adaptive])
   func excludes(kind: PosixMutex.Kind) throws {
     let mutex = try PosixMutex(.init(kind: kind))
@@ -90,7 +90,7 @@ struct PosixMutexTests {
     #expect { try mutex.lock() } throws: { ($0 as? ThreadingError)?.code == ENOTRECOVERABLE }
   }
 
-  @Test("a thread that waits is told when the owner ends", .timeLimit(.minutes(1)))
+  @Test("a thread that waits is told when the owner ends", .endsInTime)
   func robustWhileWaiting() throws {
     let mutex = try PosixMutex(.init(isRobust: true))
     let isHeld = CountdownLatch(1)
@@ -146,7 +146,7 @@ struct PosixMutexTests {
     }
   }
 
-  @Test("a mutex in shared memory is one, however many objects look at it", .timeLimit(.minutes(1)))
+  @Test("a mutex in shared memory is one, however many objects look at it", .endsInTime)
   func shared() throws {
     let memory = SharedMemory(
       byteCount: PosixMutex.memorySize, alignment: PosixMutex.memoryAlignment)

@@ -33,7 +33,7 @@ struct PosixReadWriteLockTests {
   }
 
   @Test(
-    "the preference decides whether a reader passes a writer that waits", .timeLimit(.minutes(1)))
+    "the preference decides whether a reader passes a writer that waits", .endsInTime)
   func preferences() throws {
     for preference in [PosixReadWriteLock.Preference.readers, .writers] {
       let lock = try PosixReadWriteLock(preferring: preference)
@@ -46,7 +46,7 @@ struct PosixReadWriteLockTests {
     }
   }
 
-  @Test("a distant deadline is no deadline", .timeLimit(.minutes(1)))
+  @Test("a distant deadline is no deadline", .endsInTime)
   func distantDeadline() throws {
     let lock = try PosixReadWriteLock()
     try lock.writeLock()
@@ -64,7 +64,7 @@ struct PosixReadWriteLockTests {
     writer()
   }
 
-  @Test("what is written together is read together", .timeLimit(.minutes(1)))
+  @Test("what is written together is read together", .endsInTime)
   func stress() throws {
     let lock = try PosixReadWriteLock()
     let pair = Unguarded((0, 0))

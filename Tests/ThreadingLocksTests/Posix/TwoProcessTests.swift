@@ -26,7 +26,7 @@ struct TwoProcessTests {
   // MARK: PosixMutex
 
   @Test(
-    "a mutex excludes, whatever it is", .timeLimit(.minutes(1)),
+    "a mutex excludes, whatever it is", .endsInTime,
     arguments: 0..<5)
   func mutex(kind: Int) async throws {
     let attributes: [PosixMutex.Attributes] = [
@@ -119,7 +119,7 @@ struct TwoProcessTests {
   // MARK: The others
 
   @Test(
-    "a reader-writer lock keeps what is written together", .timeLimit(.minutes(1)),
+    "a reader-writer lock keeps what is written together", .endsInTime,
     arguments: [false, true])
   func readWriteLock(prefersWriters: Bool) async throws {
     let region = try SharedRegion(making: "rwlock-\(prefersWriters)")
@@ -142,7 +142,7 @@ struct TwoProcessTests {
   }
 
   @Test(
-    "a condition loses no signal between two processes", .timeLimit(.minutes(1)),
+    "a condition loses no signal between two processes", .endsInTime,
     arguments: [false, true])
   func condition(onRealtimeClock: Bool) async throws {
     let region = try SharedRegion(making: "condition-\(onRealtimeClock)")
@@ -166,7 +166,7 @@ struct TwoProcessTests {
     #expect(region[1] == 2_000)
   }
 
-  @Test("a condition hands over a mutex whose owner's process ended", .timeLimit(.minutes(1)))
+  @Test("a condition hands over a mutex whose owner's process ended", .endsInTime)
   func conditionAfterDeath() async throws {
     let region = try SharedRegion(making: "condition-death")
     let mutex = try unsafe PosixMutex(sharedAt: region.place(0), .init(isRobust: true))
@@ -199,7 +199,7 @@ struct TwoProcessTests {
     join()
   }
 
-  @Test("semaphores in shared memory pass turns", .timeLimit(.minutes(1)))
+  @Test("semaphores in shared memory pass turns", .endsInTime)
   func semaphore() async throws {
     let region = try SharedRegion(making: "semaphore")
     let turns = try [0, 1].map { try unsafe PosixSemaphore(sharedAt: region.place($0), 1 - $0) }
@@ -213,7 +213,7 @@ struct TwoProcessTests {
     #expect(region[0] == 2_000)
   }
 
-  @Test("a semaphore with a name is found by another process", .timeLimit(.minutes(1)))
+  @Test("a semaphore with a name is found by another process", .endsInTime)
   func namedSemaphore() async throws {
     let name = "/swift-threading-test-\(getpid())-two"
     let semaphore = try PosixSemaphore(named: name, .new(value: 0))
@@ -233,7 +233,7 @@ struct TwoProcessTests {
     #expect(semaphore.value == 0 && answer.value == 0)
   }
 
-  @Test("a barrier is passed by both at once, and tells one of them", .timeLimit(.minutes(1)))
+  @Test("a barrier is passed by both at once, and tells one of them", .endsInTime)
   func barrier() async throws {
     let region = try SharedRegion(making: "barrier")
     let barrier = try unsafe PosixBarrier(sharedAt: region.place(), 2)
@@ -246,7 +246,7 @@ struct TwoProcessTests {
     #expect(region[2] + region[3] == 1_000, "one is told in each round")
   }
 
-  @Test("a spin lock excludes", .timeLimit(.minutes(1)))
+  @Test("a spin lock excludes", .endsInTime)
   func spinLock() async throws {
     let region = try SharedRegion(making: "spin")
     let lock = try unsafe PosixSpinLock(sharedAt: region.place())

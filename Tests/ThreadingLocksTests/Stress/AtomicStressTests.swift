@@ -21,7 +21,7 @@ private final class Item: Sendable {
 struct AtomicStressTests {
   @Test(
     "AtomicFlag: excludes as a lock, with waits that give up",
-    .timeLimit(.minutes(LongTests.minutes)))
+    .endsInTime)
   func atomicFlag() throws {
     let flag = AtomicFlag()
     let count = Unguarded(0)
@@ -43,7 +43,7 @@ struct AtomicStressTests {
   }
 
   @Test(
-    "AtomicCounter: loses no count and no waiter", .timeLimit(.minutes(LongTests.minutes)))
+    "AtomicCounter: loses no count and no waiter", .endsInTime)
   func atomicCounter() throws {
     let counter = AtomicCounter()
     let values = Unguarded(0)
@@ -66,7 +66,7 @@ struct AtomicStressTests {
 
   @Test(
     "AtomicBox: no change is missed, with waits that give up",
-    .timeLimit(.minutes(LongTests.minutes)))
+    .endsInTime)
   func atomicBox() throws {
     let turn = AtomicBox<UInt8>(0)
     let count = Unguarded(0)
@@ -92,7 +92,7 @@ struct AtomicStressTests {
   }
 
   @Test(
-    "AtomicReference: nothing is freed early, nothing kept", .timeLimit(.minutes(LongTests.minutes))
+    "AtomicReference: nothing is freed early, nothing kept", .endsInTime
   )
   func atomicReference() throws {
     let alive = StripedCounter()
@@ -126,7 +126,7 @@ struct AtomicStressTests {
 
   @Test(
     "AtomicReference: of those that fill it at once one wins, and the others' objects go",
-    .timeLimit(.minutes(LongTests.minutes)))
+    .endsInTime)
   func filledOnce() throws {
     let alive = StripedCounter()
     try inRounds(LongTests.operations / 3, threads: 3) {
@@ -169,7 +169,7 @@ struct AtomicStressTests {
 
   @Test(
     "AtomicBox: a stack of nodes that are used again at once hands none out twice",
-    .timeLimit(.minutes(LongTests.minutes)))
+    .endsInTime)
   func reusedNodes() throws {
     let stack = Stack(6)
     for node in 1...6 { stack.push(UInt(node)) }
@@ -191,7 +191,7 @@ struct AtomicStressTests {
 
   @Test(
     "StripedCounter: loses nothing, however often it is taken",
-    .timeLimit(.minutes(LongTests.minutes)), arguments: [1, 2, 64])
+    .endsInTime, arguments: [1, 2, 64])
   func stripedCounter(stripes: Int) throws {
     let counter = StripedCounter(stripes: stripes)
     let taken = Atomic(0)

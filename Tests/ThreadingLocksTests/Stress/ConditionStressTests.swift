@@ -15,7 +15,7 @@ struct ConditionStressTests {
 
   @Test(
     "ConditionVariable: a bounded buffer loses nothing and nobody, with waits that give up",
-    .timeLimit(.minutes(LongTests.minutes)), arguments: [UInt64(1)])
+    .endsInTime, arguments: [UInt64(1)])
   func conditionVariable(seed: UInt64) throws {
     let buffer = Buffer()
     let count = LongTests.operations / 4
@@ -57,7 +57,7 @@ struct ConditionStressTests {
 
   @Test(
     "ConditionLock: a ring of states, beside threads that give up and threads that take any",
-    .timeLimit(.minutes(LongTests.minutes)), arguments: [UInt64(1)])
+    .endsInTime, arguments: [UInt64(1)])
   func conditionLock(seed: UInt64) throws {
     let lock = ConditionLock(0)
     let count = Unguarded(0)
@@ -98,7 +98,7 @@ struct ConditionStressTests {
 
   @Test(
     "Locked: what is waited for comes to all, with waits that give up",
-    .timeLimit(.minutes(LongTests.minutes)), arguments: [UInt64(1)])
+    .endsInTime, arguments: [UInt64(1)])
   func lockedWhen(seed: UInt64) throws {
     let buffer = Locked((items: 0, taken: 0))
     let count = LongTests.operations / 4

@@ -8,7 +8,7 @@ import ThreadingPlatform
 struct CoordinationStressTests {
   @Test(
     "CountingSemaphore: batches, taken, tried and given up",
-    .timeLimit(.minutes(LongTests.minutes)), arguments: [UInt64(1)])
+    .endsInTime, arguments: [UInt64(1)])
   func countingSemaphore(seed: UInt64) throws {
     let semaphore = CountingSemaphore(3)
     let inside = Atomic(0)
@@ -34,7 +34,7 @@ struct CoordinationStressTests {
 
   @Test(
     "ResetEvent: every setting lets one through, with waits that give up",
-    .timeLimit(.minutes(LongTests.minutes)))
+    .endsInTime)
   func resetEvent() throws {
     let event = ResetEvent(.automatic)
     let taken = ResetEvent(.automatic)
@@ -56,7 +56,7 @@ struct CoordinationStressTests {
     #expect(!event.isSet && !taken.isSet)
   }
 
-  @Test("what is given to one that gives up at that moment is not lost", .timeLimit(.minutes(5)))
+  @Test("what is given to one that gives up at that moment is not lost", .endsInTime)
   func givenToThoseThatGiveUp() throws {
     let event = ResetEvent(.automatic)
     try serveThoseThatGiveUp(serve: { event.set() }, wait: { event.wait(until: $0) })
@@ -81,7 +81,7 @@ struct CoordinationStressTests {
 
   @Test(
     "CyclicBarrier: those of a meeting are told the same, when it is decided as one gives up",
-    .timeLimit(.minutes(LongTests.minutes)))
+    .endsInTime)
   func cyclicBarrier() throws {
     let barrier = CyclicBarrier(2)
     let rounds = LongTests.operations / 4
@@ -112,7 +112,7 @@ struct CoordinationStressTests {
   }
 
   @Test(
-    "CyclicBarrier: nobody passes before all have come", .timeLimit(.minutes(LongTests.minutes)))
+    "CyclicBarrier: nobody passes before all have come", .endsInTime)
   func cyclicBarrierMeets() throws {
     let parts = (0..<3).map { _ in Unguarded(0) }
     let sum = Unguarded(0)
@@ -129,7 +129,7 @@ struct CoordinationStressTests {
 
   @Test(
     "Phaser: nobody passes before all have come, while one comes and goes",
-    .timeLimit(.minutes(LongTests.minutes)), arguments: [UInt64(1)])
+    .endsInTime, arguments: [UInt64(1)])
   func phaser(seed: UInt64) throws {
     let ended = Unguarded(-1)
     let phaser = Phaser(2) { ended.value = $0 }
@@ -163,7 +163,7 @@ struct CoordinationStressTests {
 
   @Test(
     "Exchanger: values are swapped in pairs, with waits that give up",
-    .timeLimit(.minutes(LongTests.minutes)), arguments: [UInt64(1)])
+    .endsInTime, arguments: [UInt64(1)])
   func exchanger(seed: UInt64) throws {
     let exchanger = Exchanger<Int>()
     let given = Atomic(0)
@@ -192,7 +192,7 @@ struct CoordinationStressTests {
 
   @Test(
     "Parker: a permit is never lost, with waits that give up",
-    .timeLimit(.minutes(LongTests.minutes)))
+    .endsInTime)
   func parker() throws {
     let parkers = [Parker(), Parker()]
     let turn = Unguarded(0)
@@ -215,7 +215,7 @@ struct CoordinationStressTests {
 
   @Test(
     "CountdownLatch: opens at zero, and those that wait see all that was done",
-    .timeLimit(.minutes(LongTests.minutes)))
+    .endsInTime)
   func countdownLatch() throws {
     let parts = (0..<3).map { _ in Unguarded(0) }
     // The second latch keeps the next round's writing from this one's reading.
@@ -233,7 +233,7 @@ struct CoordinationStressTests {
 
   @Test(
     "OnceFlag and LazyValue: done once, whoever fails before",
-    .timeLimit(.minutes(LongTests.minutes)))
+    .endsInTime)
   func once() throws {
     struct Refusal: Error {}
     final class Shared: Sendable {

@@ -25,7 +25,7 @@ struct LockStressTests {
   }
 
   @Test(
-    "FastMutex: taken, tried and given up", .timeLimit(.minutes(LongTests.minutes)),
+    "FastMutex: taken, tried and given up", .endsInTime,
     arguments: [UInt64(1)])
   func fastMutex(seed: UInt64) throws {
     let shared = Guarded(FastMutex())
@@ -50,7 +50,7 @@ struct LockStressTests {
   }
 
   @Test(
-    "RecursiveLock: to any depth, tried and given up", .timeLimit(.minutes(LongTests.minutes)),
+    "RecursiveLock: to any depth, tried and given up", .endsInTime,
     arguments: [UInt64(1)])
   func recursiveLock(seed: UInt64) throws {
     let shared = Guarded(RecursiveLock())
@@ -79,7 +79,7 @@ struct LockStressTests {
   }
 
   @Test(
-    "FairMutex: handed over, tried and given up", .timeLimit(.minutes(LongTests.minutes)),
+    "FairMutex: handed over, tried and given up", .endsInTime,
     arguments: [UInt64(1)])
   func fairMutex(seed: UInt64) throws {
     let shared = Guarded(FairMutex())
@@ -105,7 +105,7 @@ struct LockStressTests {
 
   @Test(
     "ReadWriteLock: read, written, upgraded and given up",
-    .timeLimit(.minutes(LongTests.minutes)), arguments: [UInt64(1)])
+    .endsInTime, arguments: [UInt64(1)])
   func readWriteLock(seed: UInt64) throws {
     let shared = Guarded(ReadWriteLock())
     let written = Atomic(0)
@@ -168,7 +168,7 @@ struct LockStressTests {
   }
 
   @Test(
-    "SequenceLocked: no value is torn, no write lost", .timeLimit(.minutes(LongTests.minutes)))
+    "SequenceLocked: no value is torn, no write lost", .endsInTime)
   func sequenceLocked() throws {
     struct Sample: BitwiseCopyable, Sendable {
       var first = 0

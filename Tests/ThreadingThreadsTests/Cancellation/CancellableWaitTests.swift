@@ -209,7 +209,7 @@ private struct Kind: CustomTestStringConvertible, Sendable {
   ]
 }
 
-@Suite("Waits that end on cancellation", .timeLimit(.minutes(1)))
+@Suite("Waits that end on cancellation", .endsInTime)
 struct CancellableWaitTests {
   @Test("a sleeping thread that is cancelled leaves its wait with the reason", arguments: Kind.all)
   private func ends(kind: Kind) throws {
@@ -370,7 +370,7 @@ struct CancellableWaitTests {
 }
 
 @Suite(
-  "Cancellation, time limits and hand-overs that meet", .timeLimit(.minutes(LongTests.minutes)))
+  "Cancellation, time limits and hand-overs that meet", .endsInTime)
 struct CancellableWaitStressTests {
   /// Threads that take and give back one thing, again and again, with short limits; each is cancelled
   /// at a moment of its own, and a thread in its place goes on. Nobody may be left asleep, and the

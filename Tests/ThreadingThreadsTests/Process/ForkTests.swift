@@ -20,7 +20,7 @@ private func isLost(_ error: ThreadingError?, _ call: String) -> Bool {
     && error.message.contains("the parent process's")
 }
 
-@Suite("Threads after a fork", .timeLimit(.minutes(1)))
+@Suite("Threads after a fork", .endsInTime)
 struct ForkTests {
   @Test("the mark is set in the child alone, and counts forks of forks")
   func mark() async {

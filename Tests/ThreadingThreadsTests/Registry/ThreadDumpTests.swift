@@ -16,7 +16,7 @@ private func waitDeepInside(_ depth: Int, _ gate: Shared.Gate) -> Int {
 }
 
 // The sanitizer puts signals off until a call that it knows, so a sleeping thread does not answer.
-@Suite("ThreadDump", .timeLimit(.minutes(1)), .enabled(if: !ThreadSanitizer.isActive))
+@Suite("ThreadDump", .endsInTime, .enabled(if: !ThreadSanitizer.isActive))
 struct ThreadDumpTests {
   @Test("a dump has the calls of a sleeping thread, a busy one and the calling one")
   func calls() throws {

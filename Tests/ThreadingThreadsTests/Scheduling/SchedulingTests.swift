@@ -30,7 +30,7 @@ private func dropRights() {
   precondition(setuid(65_534) == 0 || geteuid() != 0)
 }
 
-@Suite("Scheduling", .timeLimit(.minutes(1)))
+@Suite("Scheduling", .endsInTime)
 struct SchedulingTests {
   @Test(
     "a policy that needs no right is in force before the body runs",
@@ -286,7 +286,7 @@ struct SchedulingTests {
   }
 }
 
-@Suite("Processors", .timeLimit(.minutes(1)))
+@Suite("Processors", .endsInTime)
 struct ProcessorTests {
   @Test(
     "lists of the kernel's kind are read and written",

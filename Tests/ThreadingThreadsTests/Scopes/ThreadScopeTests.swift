@@ -6,7 +6,7 @@ import ThreadingThreads
 
 private struct Refusal: Error, Equatable { let number: Int }
 
-@Suite("Thread scopes", .timeLimit(.minutes(1)))
+@Suite("Thread scopes", .endsInTime)
 struct ThreadScopeTests {
   @Test("the values of the threads are collected, and all have ended")
   func values() throws {

@@ -43,7 +43,7 @@ private func ownUsage() -> StackUsage? { try? ThreadHandle.current.stackUsage() 
   }
 }
 
-@Suite("Stacks", .timeLimit(.minutes(1)))
+@Suite("Stacks", .endsInTime)
 struct StackTests {
   @Test(
     "a thread can use all of the stack that it asked for, and the system's map agrees",
@@ -175,7 +175,7 @@ struct StackTests {
   }
 }
 
-@Suite("Stacks of the caller's", .timeLimit(.minutes(1)))
+@Suite("Stacks of the caller's", .endsInTime)
 struct ThreadStackTests {
   @Test("a thread runs on the memory that it is given, which serves again after the join")
   func given() throws {
@@ -296,7 +296,7 @@ struct ThreadStackTests {
   }
 }
 
-@Suite("Default stack size", .timeLimit(.minutes(1)))
+@Suite("Default stack size", .endsInTime)
 struct DefaultStackSizeTests {
   @Test(
     "the default for the process serves threads that do not say, and is read back",

@@ -33,7 +33,7 @@ private final class Tally: Sendable {
   }
 }
 
-@Suite("ThreadDictionary", .timeLimit(.minutes(1)))
+@Suite("ThreadDictionary", .endsInTime)
 struct ThreadDictionaryTests {
   @Test("typed and string keys hold a value each, per thread")
   func perThread() throws {
@@ -308,7 +308,7 @@ private func storeAgain() {
   ThreadDictionary.current[Object.self] = Probe { storeAgain() }
 }
 
-@Suite("ThreadHandle", .timeLimit(.minutes(1)))
+@Suite("ThreadHandle", .endsInTime)
 struct ThreadHandleTests {
   @Test("hooks are called on the ending thread, the last added first, before its values go")
   func hooks() throws {

@@ -15,7 +15,7 @@ private final class Probe: Sendable {
   deinit { onRelease() }
 }
 
-@Suite("ThreadLocal", .timeLimit(.minutes(1)))
+@Suite("ThreadLocal", .endsInTime)
 struct ThreadLocalTests {
   @Test("each thread has its own value, made when it first asks")
   func perThread() throws {

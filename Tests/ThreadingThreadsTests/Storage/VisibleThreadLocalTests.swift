@@ -4,7 +4,7 @@ import Testing
 import Threading
 import ThreadingThreads
 
-@Suite("ThreadLocal, seen from outside", .timeLimit(.minutes(1)))
+@Suite("ThreadLocal, seen from outside", .endsInTime)
 struct VisibleThreadLocalTests {
   private func seen<Value: Sendable>(_ local: ThreadLocal<Value>) -> [String: Value] {
     var values: [String: Value] = [:]
@@ -168,7 +168,7 @@ struct VisibleThreadLocalTests {
   }
 }
 
-@Suite("ThreadLocal, inherited", .timeLimit(.minutes(1)))
+@Suite("ThreadLocal, inherited", .endsInTime)
 struct InheritedThreadLocalTests {
   @Test("a thread starts with what its starter has at that moment, or what is made of it")
   func inherited() throws {

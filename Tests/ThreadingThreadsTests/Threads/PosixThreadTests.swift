@@ -25,7 +25,7 @@ private func gaveUp<Output, Failure>(
   }
 }
 
-@Suite("PosixThread", .timeLimit(.minutes(1)))
+@Suite("PosixThread", .endsInTime)
 struct PosixThreadTests {
   @Test("a closure's value is what join returns")
   func value() throws {
@@ -275,7 +275,7 @@ struct PosixThreadTests {
   }
 }
 
-@Suite("Detaching", .timeLimit(.minutes(1)))
+@Suite("Detaching", .endsInTime)
 struct DetachTests {
   @Test("a detached thread runs, is watched by its handle, and cannot be joined")
   func detached() throws {

@@ -4,7 +4,7 @@ import Testing
 import Threading
 import ThreadingPlatform
 
-@Suite("ThreadAttributes", .timeLimit(.minutes(1)))
+@Suite("ThreadAttributes", .endsInTime)
 struct ThreadAttributesTests {
   @Test(
     "a stack size out of range is refused with the value and the limit, by validate and by start",

@@ -7,7 +7,7 @@ import ThreadingPlatform
 import ThreadingThreads
 
 // One after the other: they count what the whole process has.
-@Suite("Endings of threads", .serialized, .timeLimit(.minutes(LongTests.minutes)))
+@Suite("Endings of threads", .serialized, .endsInTime)
 struct ThreadLifeTests {
   private struct Leaving: Error {}
 

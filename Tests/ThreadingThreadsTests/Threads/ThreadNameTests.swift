@@ -4,7 +4,7 @@ import Testing
 import Threading
 import ThreadingPlatform
 
-@Suite("Thread names", .timeLimit(.minutes(1)))
+@Suite("Thread names", .endsInTime)
 struct ThreadNameTests {
   @Test("a name set before the start is there inside, outside and in the system's listing")
   func beforeStart() throws {
