@@ -63,9 +63,10 @@ public final class CountdownLatch: Sendable {
       guard amount >= 1 && amount <= left else { stop(amount, left) }
       let next = amount == left ? 0 : UInt32(left - amount) << 1 | seen & Self.sleepers
       // releasing: what we did is visible to those that find the gate open. Each step continues the
-      // release of those before it.
+      // release of those before it. acquiring: the call that opens the gate does not wait, and yet sees
+      // what all the others did.
       let (done, original) = word.weakCompareExchange(
-        expected: seen, desired: next, ordering: .releasing)
+        expected: seen, desired: next, ordering: .acquiringAndReleasing)
       guard done else {
         seen = original
         continue
