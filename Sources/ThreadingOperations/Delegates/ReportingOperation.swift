@@ -58,7 +58,7 @@ open class ReportingOperation<Delegate: Sendable>: ThreadOperation, @unchecked S
   }
 
   /// Has the loop's thread call `message` once, when the operation has finished, whichever way; after everything
-  /// that ``main()`` has told.
+  /// that `main()` has told.
   ///
   /// - Parameter message: what to tell; it is handed the operation.
   public final func tellAtEnd(
