@@ -42,6 +42,8 @@ struct ForkTests {
         let gate = Shared.Gate()
         let thread = try PosixThread.start(ThreadAttributes(name: "left behind")) { gate.wait() }
         precondition(!thread.handle.isLostToFork && !ThreadHandle.current.isLostToFork)
+        // Not in the middle of the runtime's or the library's own business.
+        precondition(eventually { SystemThreadReport.isAsleep(thread.handle) })
         let status = inForkedChild {
           let handle = thread.handle
           guard handle.isLostToFork && !ThreadHandle.current.isLostToFork else { return false }
@@ -61,6 +63,33 @@ struct ForkTests {
         gate.open()
         try thread.join()
         precondition(thread.name == "left behind")
+      }
+    }
+  }
+
+  @Test("a handle that was being used at the moment of the fork can be used in the child")
+  func handleInUse() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let stop = Shared.Flag()
+        let isUsed = Shared.Flag()
+        let gate = Shared.Gate()
+        let thread = try PosixThread.start { gate.wait() }
+        let user = try PosixThread.start {
+          while !stop.isSet {
+            thread.name = "short"
+            isUsed.set()
+          }
+        }
+        isUsed.wait()
+        for _ in 0..<40 {
+          let status = inForkedChild { thread.name == "short" && thread.handle.isLostToFork }
+          precondition(status == 0, "\(status)")
+        }
+        stop.set()
+        gate.open()
+        try user.join()
+        try thread.join()
       }
     }
   }
@@ -106,7 +135,8 @@ struct ForkTests {
       synchronously {
         let gate = Shared.Gate()
         let child = try withThreads { scope in
-          _ = try scope.start { gate.wait() }
+          let thread = try scope.start { gate.wait() }
+          precondition(eventually { SystemThreadReport.isAsleep(thread.handle) })
           let child = forkProcess()
           if child != 0 { gate.open() }
           return child
