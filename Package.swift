@@ -153,7 +153,8 @@ let package = Package(
       dependencies: ["BenchmarkSupport", "benchmarks", "thread-cost", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(
-      name: "LockContentionTests", dependencies: ["lock-contention"], swiftSettings: swiftSettings),
+      name: "LockContentionTests", dependencies: ["lock-contention", "TestSupport"],
+      swiftSettings: swiftSettings),
     .testTarget(name: "ProjectTests", swiftSettings: swiftSettings),
     .testTarget(
       name: "GuideTests", dependencies: ["guide", "TestSupport"], swiftSettings: swiftSettings),

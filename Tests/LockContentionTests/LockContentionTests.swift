@@ -66,12 +66,18 @@ struct LockContentionTests {
   @Test("each lock has a row for each number of threads, with figures that can be")
   func rows() throws {
     let transcript = Transcript()
-    #expect(transcript.run(Self.quick + ["--threads", "1,3", "--format", "tsv"]) == .success)
+    // The sanitizer does not see the order that the standard library's mutex makes.
+    let names = Entrant.all.map(\.name).filter {
+      $0 != "synchronization" || !ThreadSanitizer.isActive
+    }
+    let locks = ["--locks", names.joined(separator: ",")]
+    let arguments = Self.quick + locks + ["--threads", "1,3", "--format", "tsv"]
+    #expect(transcript.run(arguments) == .success)
     let lines = transcript.printed.split(separator: "\n").map {
       $0.split(separator: "\t").map(String.init)
     }
     #expect(lines[0] == Row.CodingKeys.allCases.map(\.rawValue))
-    #expect(lines.dropFirst().map { $0[0] } == Entrant.all.map(\.name) + Entrant.all.map(\.name))
+    #expect(lines.dropFirst().map { $0[0] } == names + names)
     for line in lines.dropFirst() {
       #expect(line.count == lines[0].count)
       let figures = try line.dropFirst().map { try #require(Double($0)) }
@@ -106,7 +112,8 @@ struct LockContentionTests {
     #expect(Set(lines.map(\.count)).count == 1)
   }
 
-  @Test("a lock that does not hold is found out")
+  // The sanitizer would find it out first.
+  @Test("a lock that does not hold is found out", .disabled(if: ThreadSanitizer.isActive))
   func wrongCount() {
     // With one place for all and no lock, turns get lost; a few tries, as it takes two threads that
     // run at one time.

@@ -5,7 +5,8 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("Memory")
+// The thread sanitizer maps memory of its own.
+@Suite("Memory", .disabled(if: ThreadSanitizer.isActive))
 struct MemoryTests {
   @Test(
     "100,000 objects of each kind, used and let go, leave none behind; in the longer mode 1,000,000",
