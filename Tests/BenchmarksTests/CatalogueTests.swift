@@ -34,9 +34,21 @@ struct CatalogueTests {
     let implementation: Implementation
 
     var testDescription: String { "\(workload.name), \(implementation.name)" }
+
+    /// Runs one small batch.
+    func smoke() throws -> Double {
+      let items =
+        switch workload.size {
+        case .calibrated: 20
+        case .fixed(let count): min(count, Plan.smoke.largestRound)
+        }
+      return Double(try implementation.batch(items))
+    }
   }
 
-  static let cases = Catalogue.all.flatMap { workload in
+  static let cases = allCases.filter { $0.workload.unit != .bytes }
+
+  static let allCases = Catalogue.all.flatMap { workload in
     workload.implementations
       .filter { !underThreadSanitizer || $0.name == Implementation.oursName }
       .map { Case(workload: workload, implementation: $0) }
@@ -47,11 +59,17 @@ struct CatalogueTests {
     // One after the other: some need more than half of the descriptors that a process may have.
     .serialized, .endsInTime, arguments: cases)
   func smoke(_ one: Case) throws {
-    let items =
-      switch one.workload.size {
-      case .calibrated: 20
-      case .fixed(let count): min(count, Plan.smoke.largestRound)
+    #expect(try one.smoke() >= 0)
+  }
+
+  // In a process of its own: other tests take and give back memory as well.
+  @Test("every implementation of a workload of memory gives a figure that can be", .endsInTime)
+  func memory() async {
+    await #expect(processExitsWith: .success) {
+      for one in CatalogueTests.allCases where one.workload.unit == .bytes {
+        let bytes = try one.smoke()
+        #expect(bytes >= 0, "\(one.testDescription)")
       }
-    #expect(try one.implementation.batch(items) >= 0)
+    }
   }
 }
