@@ -34,7 +34,9 @@ private func makeAndDropAll() throws {
     if after.residentBytes > before.residentBytes + 1_000_000 {
       report("\(name): \(before.residentBytes) bytes before, \(after.residentBytes) after")
     }
-    if after.descriptors > before.descriptors || after.maps > before.maps + 8 {
+    // So would one of each, of which there would be a hundred thousand; a thread of Dispatch that
+    // begins meanwhile has a few.
+    if after.descriptors > before.descriptors + 64 || after.maps > before.maps + 64 {
       report("\(name): \(before) before, \(after) after")
     }
   }
