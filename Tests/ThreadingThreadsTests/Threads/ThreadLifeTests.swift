@@ -111,7 +111,12 @@ struct ThreadLifeTests {
   }
 
   @Test("ten thousand threads are parked at once, each with its stack, and all end")
-  func parked() throws {
+  func parked() async {
+    // In a process of its own: the figures are those of the whole process.
+    await #expect(processExitsWith: .success) { try ThreadLifeTests().checkParked() }
+  }
+
+  fileprivate func checkParked() throws {
     let count =
       ThreadSanitizer.isActive ? 200 : LongTests.areOn ? 10_000 : 2_000
     let gate = Shared.Gate()
@@ -132,7 +137,12 @@ struct ThreadLifeTests {
   }
 
   @Test("a parked thread takes at most a tenth more memory than a bare one of the system")
-  func memory() throws {
+  func memory() async {
+    // In a process of its own: the figures are those of the whole process.
+    await #expect(processExitsWith: .success) { try ThreadLifeTests().checkMemory() }
+  }
+
+  fileprivate func checkMemory() throws {
     if ThreadSanitizer.isActive { return }
     let count = 1_000
     func perThread(_ start: (@escaping @Sendable () -> Void) throws -> () -> Void) throws -> Int {
@@ -170,7 +180,12 @@ struct ThreadLifeTests {
   }
 
   @Test("starting and ending threads again and again leaves no memory, threads or descriptors")
-  func cycles() throws {
+  func cycles() async {
+    // In a process of its own: the figures are those of the whole process.
+    await #expect(processExitsWith: .success) { try ThreadLifeTests().checkCycles() }
+  }
+
+  fileprivate func checkCycles() throws {
     let count = ThreadSanitizer.isActive ? 500 : LongTests.areOn ? 1_000_000 : 5_000
     let attributes = ThreadAttributes(stackSize: 64 << 10)
     for isDetached in [false, true] {
