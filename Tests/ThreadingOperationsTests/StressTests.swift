@@ -205,13 +205,14 @@ struct CostTests {
         _ = meeting.wait()
       }
     }
-    // Those beyond the first end; that one has slept through its timeout by then.
+    // Those beyond the first end.
     #expect(eventually { pool.threadCount == 1 && pool.idleThreadCount == 1 })
     #expect(eventually { threads.entries.count { threadIsAsleep($0) } == 1 })
     let stays = try #require(threads.entries.first { threadIsAsleep($0) })
     let before = ContextSwitches.voluntary(of: stays)
     SystemThread.sleep(until: .now.advanced(by: .milliseconds(300)))
-    #expect(ContextSwitches.voluntary(of: stays) == before)
+    // The end of its own timeout may still have been to come; there would be fifteen of them.
+    #expect(ContextSwitches.voluntary(of: stays) <= before + 1)
     #expect(before > 0)
     pool.shutDown()
   }
