@@ -5,8 +5,8 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-// The thread sanitizer maps memory of its own.
-@Suite("Memory", .disabled(if: ThreadSanitizer.isActive))
+// The sanitizers map memory of their own.
+@Suite("Memory", .disabled(if: AllocatingSanitizer.isActive))
 struct MemoryTests {
   @Test(
     "100,000 objects of each kind, used and let go, leave none behind; in the longer mode 1,000,000",

@@ -30,7 +30,7 @@ struct PostSheetTests {
 
   @Test(
     "what is given back is freed, on whichever thread, and with the thread what is left over",
-    .disabled(if: ThreadSanitizer.isActive, "the sanitizer has an allocator of its own"))
+    .disabled(if: AllocatingSanitizer.isActive, "the sanitizer has an allocator of its own"))
   func freed() async {
     // In a process of its own, since the memory that is counted is that of all its threads.
     await #expect(processExitsWith: .success) {

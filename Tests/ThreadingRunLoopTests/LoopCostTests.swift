@@ -178,7 +178,7 @@ struct LoopCostTests {
 
   @Test(
     "posts leave no memory behind, run or refused",
-    .disabled(if: ThreadSanitizer.isActive, "the sanitizer has an allocator of its own"))
+    .disabled(if: AllocatingSanitizer.isActive, "the sanitizer has an allocator of its own"))
   func noLeaks() async {
     // In a process of its own, since the memory that is counted is that of all its threads.
     await #expect(processExitsWith: .success) {
@@ -204,7 +204,7 @@ struct LoopCostTests {
 
   @Test(
     "a loop takes less than 4 KiB",
-    .disabled(if: ThreadSanitizer.isActive, "the sanitizer has an allocator of its own"))
+    .disabled(if: AllocatingSanitizer.isActive, "the sanitizer has an allocator of its own"))
   func memory() async {
     await #expect(processExitsWith: .success) {
       let count = 100
