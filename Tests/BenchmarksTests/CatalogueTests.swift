@@ -1,4 +1,3 @@
-import Glibc
 import TestSupport
 import Testing
 
@@ -6,7 +5,7 @@ import Testing
 
 /// Whether the process runs under the thread sanitizer. It does not see the order that Dispatch,
 /// Foundation and the standard library's lock make, and reports their users.
-private let underThreadSanitizer = unsafe dlsym(nil, "__tsan_init") != nil
+private let underThreadSanitizer = ThreadSanitizer.isActive
 
 @Suite("Catalogue")
 struct CatalogueTests {

@@ -9,7 +9,7 @@ import ThreadingLocks
 
 /// Whether the process runs under the thread sanitizer, which does not see the order that Dispatch
 /// and Foundation make.
-private let underThreadSanitizer = unsafe dlsym(nil, "__tsan_init") != nil
+private let underThreadSanitizer = ThreadSanitizer.isActive
 
 @Suite("thread-cost")
 struct ThreadCostTests {

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Threading
 import ThreadingPlatform
 
@@ -99,7 +100,7 @@ enum Waiting {
 
 /// Sizes of tests.
 enum Scale {
-  static let isSanitized = unsafe dlsym(nil, "__tsan_init") != nil
+  static let isSanitized = ThreadSanitizer.isActive
 
   /// A million, or fewer where the thread sanitizer makes each step many times as dear.
   static let million = isSanitized ? 50_000 : 1_000_000

@@ -3,10 +3,6 @@ import TestSupport
 import Testing
 import ThreadingPlatform
 
-/// Whether a sanitizer has put its own allocator in the place of the C library's.
-private let hasOwnAllocator =
-  unsafe dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
-
 @Suite("ProcessUsage")
 struct ProcessUsageTests {
   @Test("processor time of another thread counts, and stays once that has ended")
@@ -32,7 +28,9 @@ struct ProcessUsageTests {
 
 @Suite("ProcessMemory")
 struct ProcessMemoryTests {
-  @Test("what the allocator gives out and takes back is seen", .disabled(if: hasOwnAllocator))
+  @Test(
+    "what the allocator gives out and takes back is seen",
+    .disabled(if: AllocatingSanitizer.isActive))
   func heap() async {
     // In a process of its own: the figures are those of the whole process.
     await #expect(processExitsWith: .success) { ProcessMemoryTests().checkHeap() }
