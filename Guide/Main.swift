@@ -1,6 +1,7 @@
 import Glibc
 
-/// The guide's program: `guide list`, `guide run CHAPTER`, `guide all`, `guide check`, `guide generate`.
+/// The guide's program: `guide list`, `guide run CHAPTER`, `guide all`, `guide check`, `guide articles`,
+/// `guide generate`.
 @main
 struct Guide {
   static func main() {
@@ -27,6 +28,7 @@ struct Guide {
         return generate(options, console)
       case .all: return ChapterRun.all(on: console)
       case .check(let writing): return TextCheck.run(writing: writing, on: console)
+      case .articles(let catalogue): return Articles.run(catalogue: catalogue, on: console)
       case .run(let number): return ChapterRun.chapter(number, on: console)
       case .explain(let number): return ChapterRun.explain(number, on: console)
       case .solution(let index, let number):

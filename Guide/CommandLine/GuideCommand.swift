@@ -13,6 +13,9 @@ enum GuideCommand: Equatable {
   /// Compare the code in the texts with the source, or first put it there.
   case check(writing: Bool)
 
+  /// Write the chapters as articles into a catalogue of the documentation.
+  case articles(catalogue: String)
+
   /// Run a chapter, print its text, or run one of its solutions (from 1) or parts.
   case run(Int)
   case explain(Int)
@@ -38,6 +41,12 @@ enum GuideCommand: Equatable {
       if rest == ["--write"] { return .check(writing: true) }
       try refuseMore(rest, word, but: "--write")
       return .check(writing: false)
+    case "articles":
+      guard let folder = rest.first, !folder.isEmpty, !folder.hasPrefix("-") else {
+        throw UsageError("articles needs a FOLDER: the documentation's catalogue")
+      }
+      try refuseMore(rest.dropFirst(), word, but: "FOLDER")
+      return .articles(catalogue: folder)
     case "generate":
       if asksForHelp(rest) { return .generateHelp }
       return .generate(try GenerateOptions(rest))
@@ -69,7 +78,7 @@ enum GuideCommand: Equatable {
     guard let chapter = Book.chapter(word) else {
       throw UsageError(
         "no chapter or command \(Printable(word)); chapters: \(Book.numbers), or their names; "
-          + "commands: list, run, all, check, generate, help")
+          + "commands: list, run, all, check, articles, generate, help")
     }
     if rest == ["--explain"] { return .explain(chapter.number) }
     if chapter == ImportChapter.self {

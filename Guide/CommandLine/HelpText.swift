@@ -9,6 +9,7 @@ enum HelpText {
            guide CHAPTER --solution K     run the solution of its exercise K
            guide all                      run every chapter
            guide check [--write]          compare the code in the texts with the source, or put it there
+           guide articles FOLDER          write the texts as articles into the documentation's catalogue
            guide generate --stop-times N FOLDER
                                           write a transit feed of any size, to try chapters on
            guide import --help            what the background import takes

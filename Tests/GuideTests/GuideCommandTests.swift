@@ -27,6 +27,7 @@ struct GuideCommandTests {
     #expect(try GuideCommand.parse(["all"]) == .all)
     #expect(try GuideCommand.parse(["check"]) == .check(writing: false))
     #expect(try GuideCommand.parse(["check", "--write"]) == .check(writing: true))
+    #expect(try GuideCommand.parse(["articles", "a"]) == .articles(catalogue: "a"))
     #expect(try GuideCommand.parse(["list"]) == .list)
     #expect(try GuideCommand.parse([]) == .help)
     #expect(try GuideCommand.parse(["--help"]) == .help)
@@ -74,7 +75,7 @@ struct GuideCommandTests {
         == "--database :memory: is no file, and the import needs one: two threads each open it")
     let chapters =
       "chapters: \(Book.numbers), or their names; "
-      + "commands: list, run, all, check, generate, help"
+      + "commands: list, run, all, check, articles, generate, help"
     #expect(error("77") == "no chapter or command \"77\"; \(chapters)")
     #expect(error("run", "77") == "no chapter or command \"77\"; \(chapters)")
     #expect(error("run") == "run needs a chapter: \(Book.numbers), or a name that guide list tells")
@@ -83,6 +84,8 @@ struct GuideCommandTests {
         == "--solution \"3\" is not a number in 1...2, the exercises of chapter 1")
     #expect(error("1", "--part", "x") == "chapter 1 has no part \"x\"; its parts: none")
     #expect(error("check", "x") == "check takes nothing but --write, but was given \"x\"")
+    #expect(error("articles") == "articles needs a FOLDER: the documentation's catalogue")
+    #expect(error("articles", "a", "b") == "articles takes nothing but FOLDER, but was given \"b\"")
     #expect(error("x\u{1B}[31m\n") == "no chapter or command \"x\\u{1B}[31m\\n\"; \(chapters)")
     #expect(error("--fast") == "unknown option \"--fast\"; before a chapter there is only --help")
     #expect(error("list", "all") == "list takes nothing, but was given \"all\"")
