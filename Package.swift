@@ -107,7 +107,8 @@ let package = Package(
     .executableTarget(
       name: "startup-bare", path: "Benchmarks/startup/bare", swiftSettings: swiftSettings),
     .executableTarget(
-      name: "lock-contention", dependencies: ["Threading", "ThreadingPlatform"],
+      name: "lock-contention",
+      dependencies: ["BenchmarkSupport", "Threading", "ThreadingPlatform"],
       path: "Benchmarks/lock-contention", swiftSettings: swiftSettings),
     .executableTarget(
       name: "guide", dependencies: ["Threading", "ThreadingFoundation"], path: "Guide",
@@ -153,7 +154,8 @@ let package = Package(
       dependencies: ["BenchmarkSupport", "benchmarks", "thread-cost", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(
-      name: "LockContentionTests", dependencies: ["lock-contention", "TestSupport"],
+      name: "LockContentionTests",
+      dependencies: ["BenchmarkSupport", "lock-contention", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(name: "ProjectTests", swiftSettings: swiftSettings),
     .testTarget(

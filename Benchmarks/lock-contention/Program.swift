@@ -1,3 +1,5 @@
+import BenchmarkSupport
+
 /// Reads the arguments, holds the contest, writes the report.
 struct Program {
   enum ExitStatus: Int32 {

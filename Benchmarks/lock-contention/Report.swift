@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import Foundation
 
 /// The rows as text.
@@ -24,8 +25,6 @@ struct Report {
   }
 
   private var table: String {
-    let lines = [header] + rows.map(cells)
-    let widths = header.indices.map { column in lines.map { $0[column].count }.max()! }
     let setting = """
       \(options.inside) ns inside, \(options.outside) ns outside, placement \
       \(options.placement.rawValue), \(options.slices) slices of \(options.slice) ms each, \
@@ -33,13 +32,7 @@ struct Report {
 
 
       """
-    return setting
-      + lines.map { line in
-        line.enumerated().map { column, cell in
-          let padding = String(repeating: " ", count: widths[column] - cell.count)
-          return column == 0 ? cell + padding : padding + cell
-        }.joined(separator: "  ") + "\n"
-      }.joined()
+    return setting + AlignedTable.text(header: header, rows: rows.map(cells), leftColumns: 1)
   }
 
   private var json: String {

@@ -50,6 +50,7 @@ package enum Figures {
 
   /// A value with its unit, in three digits: `9.53 ns`, `18.1 µs`, `1.02 KiB`.
   package static func amount(_ value: Double, _ unit: Quantity) -> String {
+    if unit == .wakeUps { return forPeople(value) + " wake-ups" }
     let (step, names) =
       unit == .bytes ? (1_024.0, ["B", "KiB", "MiB", "GiB"]) : (1_000.0, ["ns", "µs", "ms", "s"])
     var value = value

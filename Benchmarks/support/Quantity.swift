@@ -4,4 +4,6 @@ package enum Quantity: String, Codable, Sendable {
   case nanoseconds = "ns"
   /// How much memory it holds.
   case bytes
+  /// How often a thread runs while nothing happens.
+  case wakeUps = "wake-ups"
 }

@@ -9,7 +9,7 @@ struct CostTable {
 
   private var kinds: [String] { ThreadKind.all.map(\.name) }
 
-  func text(as format: CostOptions.Format) -> String {
+  func text(as format: OutputFormat) -> String {
     switch format {
     case .table: table
     case .tsv: tsv

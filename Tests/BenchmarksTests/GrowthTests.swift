@@ -47,7 +47,9 @@ struct GrowthTests {
         Implementation.ours { Int64($0) * 10 },
         Implementation("quadratic") { Int64($0) * Int64($0) },
       ])
-    let growth = try runner([10, 100, 1_000, 10_000], longest: 2_000_000).measure(workload)
+    let runner = runner([10, 100, 1_000, 10_000], longest: 2_000_000)
+    runner.measure([workload])
+    let growth = runner.ledger.outcome.growth
     try #require(growth.count == 2)
     #expect(growth[0].points.map(\.items) == [10, 100, 1_000, 10_000])
     #expect(growth[0].points.map(\.value) == [10, 10, 10, 10])
@@ -55,6 +57,28 @@ struct GrowthTests {
     // 10,000 of them would take 100 ms.
     #expect(growth[1].points.map(\.items) == [10, 100, 1_000])
     #expect(abs(try #require(growth[1].exponent) - 2) < 1e-9)
+  }
+
+  @Test("a size with a wrong result is told, and the sizes before it are kept")
+  func wrongAtOneSize() {
+    let workload = Workload(
+      "a/b", item: "nothing", threads: 1, size: .fixed(10), scales: true,
+      [
+        Implementation.ours { Int64($0) * 10 },
+        Implementation("breaks") { items in
+          try WrongResult.unless("the most", max(items, 100), is: 100)
+          return Int64(items)
+        },
+      ])
+    let runner = runner([10, 100, 1_000, 10_000], longest: 2_000_000)
+    runner.measure([workload])
+    let outcome = runner.ledger.outcome
+    #expect(outcome.growth.map(\.implementation) == ["ours", "breaks"])
+    #expect(outcome.growth.allSatisfy { $0.points.map(\.items) == [10, 100] })
+    #expect(
+      outcome.failures.map(\.description) == [
+        "a/b, breaks: wrong result: the most is 1000, expected 100"
+      ])
   }
 
   @Test("the forecast goes on as the last step went, and never comes back to a size left out")

@@ -38,8 +38,8 @@ struct RunnerTests {
       ["x", "y", "z"].map { script.implementation($0) { _ in 100 } })
     let plan = Plan(samples: 4, shortestBatch: 0, largestRound: .max, warmUps: 0)
     _ = try runner(plan).measure(workload)
-    // The first six calls calibrate, two for each.
-    #expect(script.called.dropFirst(6).joined() == "xyzyzxzxyxyz")
+    // The first three calls calibrate.
+    #expect(script.called.dropFirst(3).joined() == "xyzyzxzxyxyz")
   }
 
   @Test("each implementation is warmed up before any sample counts")
@@ -50,8 +50,8 @@ struct RunnerTests {
       ["x", "y"].map { script.implementation($0) { _ in 100 } })
     let plan = Plan(samples: 1, shortestBatch: 0, largestRound: .max, warmUps: 2)
     let rows = try runner(plan).measure(workload)
-    // Calibration (twice each), two rounds of warming up, one sample.
-    #expect(script.called.joined() == "xxyyxyyxxy")
+    // Calibration, two rounds of warming up, one sample.
+    #expect(script.called.joined() == "xyxyyxxy")
     #expect(rows.count == 2)
   }
 
@@ -74,15 +74,15 @@ struct RunnerTests {
     #expect(rows[1].ratioToOurs == 10_000)
   }
 
-  @Test("one slow batch does not end the calibration")
-  func disturbedCalibration() throws {
+  @Test("slow batches do not end the calibration", arguments: [2...2, 2...4, 1...3])
+  func disturbedCalibration(_ disturbed: ClosedRange<Int>) throws {
     let script = Script()
     let workload = Workload(
       "a/b", item: "nothing", threads: 1,
       [
         script.implementation("ours") { items in
-          // Somebody else had the processor during the second call.
-          script.called.count == 2 ? 5_000_000 : Int64(items) * 10
+          // Somebody else had the processor during these calls.
+          disturbed.contains(script.called.count) ? 5_000_000 : Int64(items) * 10
         }
       ])
     let plan = Plan(samples: 1, shortestBatch: 1_000_000, largestRound: .max, warmUps: 0)
@@ -138,7 +138,7 @@ struct RunnerTests {
     #expect(rows[1].median == 50)
   }
 
-  /// Says that its samples took the given times, after two calls to calibrate.
+  /// Says that its samples took the given times, after one call to calibrate.
   private func replaying(_ name: String, _ nanoseconds: [Int64]) -> Implementation {
     let script = Script()
     return Implementation(name) { _ in
@@ -146,7 +146,7 @@ struct RunnerTests {
         list.append(name)
         return list.count
       }
-      return calls <= 2 ? 1 : nanoseconds[calls - 3]
+      return calls == 1 ? 1 : nanoseconds[calls - 2]
     }
   }
 
@@ -158,6 +158,23 @@ struct RunnerTests {
     let row = try #require(try runner(.smoke).measure(workload).first)
     #expect(row.ratioToOurs == nil)
     #expect(row.threads == 2)
+  }
+
+  @Test("nothing is no measure for something, and the same as nothing")
+  func nothing() throws {
+    let workload = Workload(
+      "a/b", item: "nothing", threads: 1, size: .fixed(1), unit: .wakeUps,
+      [
+        Implementation.ours { _ in 0 }, Implementation("none") { _ in 0 },
+        Implementation("some") { _ in 7 },
+      ])
+    let rows = try runner(.smoke).measure(workload)
+    #expect(rows.map(\.ratioToOurs) == [1, 1, nil])
+    #expect(rows.map(\.median) == [0, 0, 7])
+    let report = Report(machine: .current(), plan: .smoke, rows: rows)
+    let table = report.text(as: .table)
+    #expect(table.contains("wake-ups of") && table.contains("7.00") && !table.contains("cpu  "))
+    #expect(Page(report: report, items: ["a/b": "nothing"]).text.contains("7.00 wake-ups"))
   }
 
   @Test("a wrong result is a failure that names workload and implementation; others go on")
@@ -212,14 +229,14 @@ struct RunnerTests {
       "a/b", item: "nothing", threads: 1,
       ["ours", "rival"].map { name in
         script.implementation(name) { _ in
-          // Four calls calibrate. Of the third round only one sample is taken.
-          if script.called.count == 9 { interruption.request(by: 2) }
+          // Two calls calibrate. Of the third round only one sample is taken.
+          if script.called.count == 7 { interruption.request(by: 2) }
           return 10
         }
       })
     let plan = Plan(samples: 50, shortestBatch: 0, largestRound: .max, warmUps: 0)
     let rows = try runner(plan, interruption).measure(workload)
-    #expect(script.called.count == 9)
+    #expect(script.called.count == 7)
     #expect(rows.map(\.samples) == [[10, 10], [10, 10]])
   }
 
@@ -237,8 +254,8 @@ struct RunnerTests {
     let measuring = runner(.smoke, interruption)
     measuring.measure(workloads)
     #expect(measuring.ledger.outcome.rows.isEmpty)
-    // Two to calibrate, and none after.
-    #expect(script.called.count == 2)
+    // One to calibrate, and none after.
+    #expect(script.called.count == 1)
   }
 
   @Test("rows of a workload that is measured again take the place of the older ones")
@@ -298,7 +315,7 @@ struct RowTests {
     #expect(row.ratioToOurs == 1)
   }
 
-  @Test("ratios of nothing to nothing are 1, and none is infinite")
+  @Test("the ratio of nothing to nothing is 1, that of something to nothing is none")
   func zero() {
     let workload = Workload("a/b", item: "nothing", threads: 1, [])
     let none = ProcessUsage(cpuNanoseconds: 0, voluntarySwitches: 0, involuntarySwitches: 0)
@@ -311,6 +328,6 @@ struct RowTests {
       ).ratioToOurs
     }
     #expect(ratio(nothing) == 1)
-    #expect(ratio(something)?.isFinite == true)
+    #expect(ratio(something) == nil)
   }
 }

@@ -8,12 +8,6 @@ struct Options: Equatable {
     case help
   }
 
-  enum Format: String, CaseIterable {
-    case table
-    case tsv
-    case json
-  }
-
   /// How many samples `--samples` accepts.
   static let allowedSamples = 1...1_000
   /// The factors that `--threshold` accepts.
@@ -28,7 +22,7 @@ struct Options: Equatable {
   var filter: String?
   /// Samples of each implementation; nil takes what suits the rest.
   var samples: Int?
-  var format = Format.table
+  var format = OutputFormat.table
   /// Smallest batches and one sample: shows that the workloads work, not how fast they are.
   var isSmoke = false
   /// Short batches and few samples.
@@ -59,34 +53,13 @@ extension Options {
   /// - Throws: an error for the first argument that is not an option, the first value that is out
   ///   of range or missing, an option that is given twice, and options that exclude each other.
   init(_ arguments: [String]) throws(UsageError) {
-    var rest = arguments[...]
-    var seen: Set<String> = []
-    while let argument = rest.popFirst() {
-      let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      let option = String(parts.first ?? "")
-      let inlineValue = parts.count == 2 ? String(parts[1]) : nil
-      guard let kind = Kind(rawValue: option == "-h" ? "--help" : option) else {
-        throw UsageError(option: "argument", value: argument, allowed: Kind.all)
-      }
-      guard seen.insert(kind.rawValue).inserted else {
-        throw UsageError(option: option, value: argument, allowed: "to give the option once")
-      }
-      guard kind.takesValue else {
-        if let inlineValue {
-          throw UsageError(option: option, value: inlineValue, allowed: "no value")
-        }
-        apply(flag: kind)
-        continue
-      }
-      guard let value = inlineValue ?? rest.popFirst() else {
-        throw UsageError(option: option, value: nil, allowed: kind.allowedValues)
-      }
-      try apply(kind, value)
-    }
-    try checkCombination(seen)
+    var read = Self()
+    let given = try Kind.read(arguments) { read.apply($0, $1 ?? "") }
+    self = read
+    try checkCombination(given)
   }
 
-  private enum Kind: String, CaseIterable {
+  private enum Kind: String, CommandLineOption {
     case list = "--list"
     case filter = "--filter"
     case samples = "--samples"
@@ -122,7 +95,7 @@ extension Options {
           + "once, with commas between them"
       case .threshold:
         "a number from \(allowedThresholds.lowerBound) to \(Int(allowedThresholds.upperBound))"
-      case .format: Format.allCases.map(\.rawValue).joined(separator: ", ")
+      case .format: OutputFormat.names
       case .save, .report: "the name of a file that can be written"
       case .compare, .gate: "the name of a file that can be read"
       case .native: "a folder that Benchmarks/native/build.sh has filled"
@@ -130,77 +103,51 @@ extension Options {
       }
     }
 
-    /// The options that the help names.
-    static var all: String {
-      allCases.filter { $0 != .smoke }.map(\.rawValue).joined(separator: ", ")
-    }
+    /// One is for the project's own checks.
+    var isShown: Bool { self != .smoke }
   }
 
-  private mutating func apply(flag: Kind) {
-    switch flag {
+  /// - Returns: whether the value is allowed.
+  private mutating func apply(_ kind: Kind, _ value: String) -> Bool {
+    if kind.takesValue, value.isEmpty { return false }
+    switch kind {
     case .list: if action != .help { action = .list }
     case .help: action = .help
     case .smoke: isSmoke = true
     case .quick: isQuick = true
     case .scale: scales = true
-    case .filter, .samples, .format, .threads, .save, .compare, .threshold, .gate, .report,
-      .native:
-      break
-    }
-  }
-
-  private mutating func apply(_ kind: Kind, _ value: String) throws(UsageError) {
-    let refusal = UsageError(option: kind.rawValue, value: value, allowed: kind.allowedValues)
-    if value.isEmpty { throw refusal }
-    switch kind {
     case .filter:
-      guard (try? Regex(value)) != nil else { throw refusal }
+      guard (try? Regex(value)) != nil else { return false }
       filter = value
     case .samples:
-      guard let number = Self.number(value), Self.allowedSamples.contains(number) else {
-        throw refusal
-      }
-      samples = number
+      samples = OptionValues.number(value, in: Self.allowedSamples)
+      return samples != nil
     case .threads:
-      let numbers = value.split(separator: ",", omittingEmptySubsequences: false).map {
-        Self.number(String($0))
-      }
-      let known = numbers.compactMap(\.self).filter(Self.allowedThreads.contains)
-      guard known.count == numbers.count, Set(known).count == known.count else { throw refusal }
-      threads = known
+      threads = OptionValues.numbers(value, in: Self.allowedThreads)
+      return threads != nil
     case .threshold:
-      guard let number = Double(value), Self.allowedThresholds.contains(number) else {
-        throw refusal
-      }
-      threshold = number
-    case .format:
-      guard let known = Format(rawValue: value) else { throw refusal }
-      format = known
+      return OptionValues.set(&threshold, OptionValues.number(value, in: Self.allowedThresholds))
+    case .format: return OptionValues.set(&format, OutputFormat(rawValue: value))
     case .save: save = value
     case .compare: compare = value
     case .gate: gate = value
     case .report: report = value
     case .native: native = value
-    case .list, .help, .smoke, .quick, .scale: break
     }
+    return true
   }
 
-  /// A number of digits only: `Int("+5")` is 5.
-  private static func number(_ text: String) -> Int? {
-    text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil
-  }
-
-  private func checkCombination(_ seen: Set<String>) throws(UsageError) {
+  private func checkCombination(_ given: Set<Kind>) throws(UsageError) {
     for (one, others) in [
       (Kind.scale, [Kind.gate, .compare, .save]), (.gate, [.compare, .threads]),
-    ] where seen.contains(one.rawValue) {
-      for other in others where seen.contains(other.rawValue) {
+    ] where given.contains(one) {
+      for other in others where given.contains(other) {
         throw UsageError(
           option: one.rawValue, value: other.rawValue,
           allowed: "one of the two, not both in one run")
       }
     }
-    if seen.contains(Kind.threshold.rawValue), compare == nil {
+    if given.contains(.threshold), compare == nil {
       throw UsageError(
         option: Kind.threshold.rawValue, value: String(threshold), allowed: "only with --compare")
     }

@@ -61,12 +61,19 @@ struct Entrant {
     samples.append(Sample(value: value, used: .now() - before, items: items))
   }
 
-  /// How long a batch took, if that is too short. One that is long enough has to be so twice: the
-  /// first time the machine may have been busy with something else.
+  /// How often a batch has to be long enough to be taken for it.
+  private static let confirmations = 4
+  /// How many times as long as needed a batch is that has to be so once only.
+  private static let clearlyLong: Int64 = 10
+
+  /// How long a batch took, if that is too short. One that is just long enough has to be so a few
+  /// times in a row: any of them may have taken longer because the machine was busy with something
+  /// else.
   private func tooShort(for plan: Plan) throws(Ledger.Failure) -> Int64? {
-    for _ in 0..<2 {
+    for _ in 0..<Self.confirmations {
       let nanoseconds = try batch()
       if nanoseconds < plan.shortestBatch { return nanoseconds }
+      if nanoseconds / Self.clearlyLong >= plan.shortestBatch { return nil }
     }
     return nil
   }

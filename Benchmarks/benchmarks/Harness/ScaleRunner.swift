@@ -17,20 +17,28 @@ struct ScaleRunner: Sendable {
     for workload in workloads {
       if interruption.requested != nil { break }
       progress.begins(workload.name)
+      var points = workload.implementations.map { _ in [Growth.Point]() }
       do throws(Ledger.Failure) {
-        ledger.note(try measure(workload))
+        try measure(workload, &points)
       } catch {
         ledger.note(error)
       }
+      // What was measured before a failure, or an interruption, holds.
+      ledger.note(Self.growth(of: workload, points))
     }
   }
 
   /// Measures the implementations of one workload at each size, interleaved. One whose next batch
-  /// would take longer than the plan allows is left at the size before.
+  /// would take longer than the plan allows is left at the size before. A size that is broken off
+  /// gives no points.
   ///
+  /// - Parameters:
+  ///   - workload: What is measured.
+  ///   - points: What each implementation took, a list for each.
   /// - Throws: the first wrong result.
-  func measure(_ workload: Workload) throws(Ledger.Failure) -> [Growth] {
-    var points = workload.implementations.map { _ in [Growth.Point]() }
+  private func measure(
+    _ workload: Workload, _ points: inout [[Growth.Point]]
+  ) throws(Ledger.Failure) {
     for (step, size) in sizes.enumerated() {
       let able = workload.implementations.indices.filter {
         Self.forecast(points[$0], size) <= Double(plan.longestBatch)
@@ -39,7 +47,7 @@ struct ScaleRunner: Sendable {
       // The first round warms up, and sets the number of rounds that fit into the time.
       var longest: Int64 = 1
       for index in entrants.indices {
-        if interruption.requested != nil { return Self.growth(of: workload, points) }
+        if interruption.requested != nil { return }
         progress.tells(
           "\(entrants[index].implementation.name), \(size) items",
           share: Double(step) / Double(sizes.count))
@@ -51,7 +59,7 @@ struct ScaleRunner: Sendable {
           "\(size) items, sample \(round + 1) of \(rounds)",
           share: (Double(step) + Double(round) / Double(rounds)) / Double(sizes.count))
         for index in Interleaving.order(ofRound: round, implementations: entrants.count) {
-          if interruption.requested != nil { return Self.growth(of: workload, points) }
+          if interruption.requested != nil { return }
           try entrants[index].takeSample()
         }
       }
@@ -60,7 +68,6 @@ struct ScaleRunner: Sendable {
         points[index].append(Growth.Point(items: size, value: median))
       }
     }
-    return Self.growth(of: workload, points)
   }
 
   /// Those with a point at least.

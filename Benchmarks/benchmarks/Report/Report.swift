@@ -13,7 +13,7 @@ struct Report {
   static let schema = "swift-threading benchmarks 2"
 
   /// The report as one of the formats of the command line, with a line end after the last line.
-  func text(as format: Options.Format) -> String {
+  func text(as format: OutputFormat) -> String {
     switch format {
     case .table: table
     case .tsv:
@@ -29,18 +29,22 @@ struct Report {
   private var table: String {
     let times = rows.filter { $0.unit == .nanoseconds }
     let memory = rows.filter { $0.unit == .bytes }
+    let wakeUps = rows.filter { $0.unit == .wakeUps }
     var text = """
       \(machine.summary)
       \(machine.date), samples of each: \(plan.samples), interleaved
 
 
       """
-    if !times.isEmpty || (memory.isEmpty && growth.isEmpty) { text += Self.timeTable(times) + "\n" }
-    if !memory.isEmpty { text += Self.memoryTable(memory) + "\n" }
+    if !times.isEmpty || (rows.isEmpty && growth.isEmpty) { text += Self.timeTable(times) + "\n" }
+    for (heading, rows) in [("memory of", memory), ("wake-ups of", wakeUps)] where !rows.isEmpty {
+      text += Self.amountTable(rows, heading) + "\n"
+    }
     if !growth.isEmpty { text += Self.growthTable(growth) + "\n" }
     text += """
       Times are nanoseconds an item, memory is bytes an item; ratio is relative to `ours` (above 1:
-      ours needs less). cpu and switches are of the whole process, an item.
+      ours needs less; none where ours needs nothing). cpu and switches are of the whole process, an
+      item.
 
       """
     return text + noise
@@ -62,9 +66,9 @@ struct Report {
       }, leftColumns: 2)
   }
 
-  private static func memoryTable(_ rows: [Row]) -> String {
+  private static func amountTable(_ rows: [Row], _ heading: String) -> String {
     AlignedTable.text(
-      header: ["memory of", "implementation", "items", "median", "min", "p99", "spread", "ratio "],
+      header: [heading, "implementation", "items", "median", "min", "p99", "spread", "ratio "],
       rows: rows.map { row in
         [
           row.workload, row.implementation, Figures.compact(row.items),

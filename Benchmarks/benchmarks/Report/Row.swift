@@ -4,7 +4,7 @@ import BenchmarkSupport
 struct Row: Codable, Equatable, Sendable {
   let workload: String
   let implementation: String
-  /// What the values are: nanoseconds or bytes an item.
+  /// What the values are: nanoseconds, bytes or wake-ups an item.
   let unit: Quantity
   let threads: Int
   /// Items in one sample.
@@ -18,7 +18,8 @@ struct Row: Codable, Equatable, Sendable {
   let cpuNanoseconds: Double
   /// Times a thread gave up or lost its processor, an item, mean of the samples.
   let switches: Double
-  /// How many times as much as `ours`, median over the rounds; nil where the workload has no `ours`.
+  /// How many times as much as `ours`, median over the rounds; nil where the workload has no
+  /// `ours`, or where nothing is all that ours needs.
   let ratioToOurs: Double?
   /// The quartiles of the ratios of the rounds.
   let ratioLowerQuartile: Double?
@@ -64,18 +65,18 @@ struct Row: Codable, Equatable, Sendable {
     spread = statistics.spread
     cpuNanoseconds = Statistics(of: samples.map(\.cpuNanoseconds)).median
     switches = samples.map(\.switches).reduce(0, +) / Double(samples.count)
-    let ratios = ours.map { ours in
-      Statistics(of: zip(samples, ours).map { Self.ratio($0.value, $1.value) })
-    }
+    let ratios = ours.flatMap { Self.ratios(of: samples, to: $0) }.map(Statistics.init)
     ratioToOurs = ratios?.median
     ratioLowerQuartile = ratios?.lowerQuartile
     ratioUpperQuartile = ratios?.upperQuartile
   }
 
-  /// Both may be 0: a batch can be too small for the clock, or need no memory.
-  private static func ratio(_ value: Double, _ ours: Double) -> Double {
-    if value == ours { return 1 }
-    return value / max(ours, .ulpOfOne)
+  /// Both values of a round may be 0: a batch can be too small for the clock, or need no memory. If
+  /// ours alone is, no number tells how many times as much the other is.
+  private static func ratios(of samples: [Sample], to ours: [Sample]) -> [Double]? {
+    let pairs = zip(samples, ours).map { ($0.value, $1.value) }
+    guard pairs.allSatisfy({ $0 == $1 || $1 != 0 }) else { return nil }
+    return pairs.map { $0 == $1 ? 1 : $0 / $1 }
   }
 
   /// A ratio of quartiles above which the machine was too noisy to conclude.

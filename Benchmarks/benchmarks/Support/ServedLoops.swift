@@ -43,6 +43,9 @@ final class OurLoop: ServedLoop {
   /// Has the loop serve a source as well.
   func add(_ source: InputSource) throws(ThreadingError) { try loop.add(source) }
 
+  /// Has the loop serve a timer as well.
+  func add(_ timer: ThreadTimer) throws(ThreadingError) { try loop.add(timer) }
+
   func stop() {
     exitFlag.set()
     do throws(ThreadingError) {
@@ -80,7 +83,7 @@ final class FoundationLoop: ServedLoop, @unchecked Sendable {
       if let processor { ProcessorBinding.bindCurrentThread(to: processor) }
       let served = FoundationLoop()
       // A loop without timer or source ends its run at once.
-      let keepAlive = Foundation.Timer(timeInterval: 1e9, repeats: true) { _ in }
+      let keepAlive = Foundation.Timer(fire: .distantFuture, interval: 1e9, repeats: true) { _ in }
       served.loop.add(keepAlive, forMode: .default)
       started.give(served)
       served.serve()

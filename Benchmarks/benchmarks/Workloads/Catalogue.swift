@@ -9,6 +9,6 @@ enum Catalogue {
       + LockWorkloads.all(threads: threads) + WaitingWorkloads.all + ThreadWorkloads.all
       + LoopWorkloads.all(threads: threads) + DescriptorWorkloads.all + TimerWorkloads.all
       + OperationWorkloads.all(threads: threads) + PoolWorkloads.all + ParallelWorkloads.all
-      + MemoryWorkloads.all + StartupWorkloads.all
+      + IdleWorkloads.all + MemoryWorkloads.all + StartupWorkloads.all
   }
 }

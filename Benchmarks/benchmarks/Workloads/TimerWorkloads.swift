@@ -94,8 +94,11 @@ enum TimerWorkloads {
           let away = Tally()
           for _ in 0..<items {
             let due = MonotonicInstant.now.nanoseconds + 1_000_000
+            // With a date: without one, the first time is at once on Linux.
             loop.add(
-              Foundation.Timer(timeInterval: 0.001, repeats: false) { _ in
+              Foundation.Timer(
+                fire: Date(timeIntervalSinceNow: 0.001), interval: 0, repeats: false
+              ) { _ in
                 away.value += Int(abs(MonotonicInstant.now.nanoseconds - due))
               }, forMode: .default)
             _ = loop.run(mode: .default, before: Date(timeIntervalSinceNow: 1))
