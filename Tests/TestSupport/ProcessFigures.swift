@@ -22,6 +22,11 @@ public struct ProcessFigures: Sendable {
       residentBytes: pages * sysconf(CInt(_SC_PAGESIZE)))
   }
 
+  /// The most mappings that the C library has of threads that have ended, whose stacks have so many
+  /// bytes: it keeps 40 MiB of them for the next threads, and each has a guard. As many pile up where
+  /// threads end slower than others start.
+  public static func mapsOfKeptStacks(ofBytes size: Int) -> Int { 2 * ((40 << 20) / size + 1) }
+
   private static func text(of path: String) -> String {
     guard let file = unsafe fopen(path, "re") else { return "" }
     defer { _ = unsafe fclose(file) }
