@@ -26,6 +26,7 @@ let guideChapters = [
   "14-Ending-Well",
   "15-Errors",
   "16-Operations",
+  "17-Asynchronous",
   "19-Dependencies",
   "20-Background-Import",
   "24-Actors-On-A-Thread",

@@ -8,6 +8,7 @@ struct Guide {
     ProcessSetup.openStandardStreams()
     ProcessSetup.reportFilesTooLarge()
     ProcessSetup.unblockEndingSignals()
+    ProcessSetup.askOwnServerDirectly()
     let status = run(Array(CommandLine.arguments.dropFirst()), on: .standard)
     exit(status.rawValue)
   }
@@ -29,7 +30,8 @@ struct Guide {
       case .all: return ChapterRun.all(on: console)
       case .check(let writing): return TextCheck.run(writing: writing, on: console)
       case .articles(let catalogue): return Articles.run(catalogue: catalogue, on: console)
-      case .run(let number): return ChapterRun.chapter(number, on: console)
+      case .run(let number, let input):
+        return ChapterRun.chapter(number, with: input, on: console)
       case .explain(let number): return ChapterRun.explain(number, on: console)
       case .solution(let index, let number):
         return ChapterRun.solution(index, of: number, on: console)

@@ -17,6 +17,7 @@ enum Book {
     EndingChapter.self,
     ErrorsChapter.self,
     OperationsChapter.self,
+    AsynchronousChapter.self,
     GraphChapter.self,
     ImportChapter.self,
     ActorsChapter.self,

@@ -17,6 +17,17 @@ protocol Chapter: SendableMetatype {
   /// - Throws: what stopped it. A claim that does not hold is not thrown but told to the page.
   static func run(on page: Page) throws
 
+  /// What it may be given on the command line, as the help calls it; nil for nothing.
+  static var word: String? { get }
+
+  /// Whether it has a web server, whose port may be chosen.
+  static var hasServer: Bool { get }
+
+  /// Runs the program with what it was given.
+  ///
+  /// - Throws: what stopped it.
+  static func run(with input: ChapterInput, on page: Page) throws
+
   /// The solutions of its exercises, in their order.
   static var solutions: [Solution] { get }
 
@@ -48,6 +59,12 @@ struct Part: Sendable {
 
 extension Chapter {
   static var parts: [Part] { [] }
+
+  static var word: String? { nil }
+
+  static var hasServer: Bool { false }
+
+  static func run(with input: ChapterInput, on page: Page) throws { try run(on: page) }
 
   /// Where the text stands, from the package's folder.
   static var textPath: String { "Guide/\(folder)/README.md" }

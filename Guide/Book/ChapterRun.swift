@@ -2,10 +2,12 @@ import Threading
 
 /// Runs chapters and their solutions, and turns what comes of it into an exit status.
 enum ChapterRun {
-  static func chapter(_ number: Int, on console: Console) -> ExitStatus {
+  static func chapter(
+    _ number: Int, with input: ChapterInput = ChapterInput(), on console: Console
+  ) -> ExitStatus {
     let chapter = Book.chapter(number)
     console.print("Chapter \(chapter.number): \(chapter.title)\n")
-    return run(on: console) { try chapter.run(on: $0) }
+    return run(on: console) { try chapter.run(with: input, on: $0) }
   }
 
   static func solution(_ index: Int, of number: Int, on console: Console) -> ExitStatus {
@@ -48,6 +50,7 @@ enum ChapterRun {
       try body(page)
     } catch {
       console.fail("\(error)")
+      if let failure = error as? ChapterFailure { return failure.status }
       return error is FileError ? .fileError : .system
     }
     let wrong = page.claims.wrong

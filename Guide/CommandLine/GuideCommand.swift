@@ -17,7 +17,7 @@ enum GuideCommand: Equatable {
   case articles(catalogue: String)
 
   /// Run a chapter, print its text, or run one of its solutions (from 1) or parts.
-  case run(Int)
+  case run(Int, with: ChapterInput = ChapterInput())
   case explain(Int)
   case solution(Int, of: Int)
   case part(String, of: Int)

@@ -7,6 +7,8 @@ enum HelpText {
            guide run CHAPTER              run a chapter, by its number or name; "run" may be left out
            guide CHAPTER --explain        print its text
            guide CHAPTER --solution K     run the solution of its exercise K
+           guide CHAPTER [--port P] [INPUT]
+                                          run it with what you give it; its text tells what that may be
            guide all                      run every chapter
            guide check [--write]          compare the code in the texts with the source, or put it there
            guide articles FOLDER          write the texts as articles into the documentation's catalogue

@@ -19,6 +19,14 @@ enum ProcessSetup {
     _ = signal(SIGXFSZ, SIG_IGN)
   }
 
+  /// Has what the chapters' own web server has to say come directly, wherever else a proxy is asked.
+  static func askOwnServerDirectly() {
+    let others = unsafe (getenv("no_proxy") ?? getenv("NO_PROXY")).map {
+      unsafe String(cString: $0) + ","
+    }
+    unsafe setenv("no_proxy", (others ?? "") + "127.0.0.1", 1)
+  }
+
   /// Has the process take the signals that end it, whatever the one who started it had blocked: a
   /// process is born with the blocked signals of the thread that starts it.
   static func unblockEndingSignals() {
