@@ -158,7 +158,8 @@ let package = Package(
       name: "LockContentionTests",
       dependencies: ["BenchmarkSupport", "lock-contention", "TestSupport"],
       swiftSettings: swiftSettings),
-    .testTarget(name: "ProjectTests", swiftSettings: swiftSettings),
+    .testTarget(
+      name: "ProjectTests", dependencies: ["TestSupport"], swiftSettings: swiftSettings),
     .testTarget(
       name: "GuideTests", dependencies: ["guide", "TestSupport"], swiftSettings: swiftSettings),
   ],

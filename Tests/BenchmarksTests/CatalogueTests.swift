@@ -7,7 +7,7 @@ import Testing
 /// Foundation and the standard library's lock make, and reports their users.
 private let underThreadSanitizer = ThreadSanitizer.isActive
 
-@Suite("Catalogue")
+@Suite("Catalogue", .endsInTime)
 struct CatalogueTests {
   @Test("names are area/what, and each is there once")
   func names() {

@@ -1,10 +1,11 @@
 import BenchmarkSupport
 import Foundation
+import TestSupport
 import Testing
 
 @testable import benchmarks
 
-@Suite("Growth")
+@Suite("Growth", .endsInTime)
 struct GrowthTests {
   private func growth(_ values: [(Int, Double)]) -> Growth {
     Growth(

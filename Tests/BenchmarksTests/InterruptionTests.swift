@@ -102,7 +102,7 @@ struct InterruptionTests {
   }
 }
 
-@Suite("The progress line")
+@Suite("The progress line", .endsInTime)
 struct ProgressLineTests {
   @Test("it has a bar, the share done, what is left and what is being done, in 79 columns")
   func content() {

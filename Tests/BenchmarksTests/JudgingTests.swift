@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import ThreadingLocks
 
@@ -13,7 +14,7 @@ private func workload(
     [Implementation.ours { Int64($0) * ours }, Implementation(rivalName) { Int64($0) * rival }])
 }
 
-@Suite("Gate")
+@Suite("Gate", .endsInTime)
 struct GateTests {
   private let catalogue = [workload("lock/a", ours: 30), workload("lock/b", ours: 10)]
 
@@ -142,7 +143,7 @@ struct GateTests {
   }
 }
 
-@Suite("Comparison")
+@Suite("Comparison", .endsInTime)
 struct ComparisonTests {
   private let catalogue = [workload("lock/a", ours: 30), workload("lock/b", ours: 10)]
 

@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import TestSupport
 import Testing
 
 @testable import benchmarks
@@ -11,7 +12,7 @@ private let compiler: String? = {
     .first { FileManager.default.isExecutableFile(atPath: $0) }
 }()
 
-@Suite("Rivals in C", .enabled(if: compiler != nil))
+@Suite("Rivals in C", .endsInTime, .enabled(if: compiler != nil))
 struct NativeRivalsTests {
   /// Compiles a plug-in into a folder.
   private func build(_ source: String, _ name: String, in scratch: Scratch) throws {

@@ -1,9 +1,10 @@
 import BenchmarkSupport
+import TestSupport
 import Testing
 
 @testable import benchmarks
 
-@Suite("The command line")
+@Suite("The command line", .endsInTime)
 struct OptionsTests {
   @Test("no arguments run everything as a table")
   func defaults() throws {

@@ -1,11 +1,12 @@
 import BenchmarkSupport
 import Foundation
+import TestSupport
 import Testing
 import ThreadingPlatform
 
 @testable import benchmarks
 
-@Suite("The page")
+@Suite("The page", .endsInTime)
 struct PageTests {
   private static let quick = Workload(
     "lock/quick", item: "one <turn> & \"more\"", threads: 1, scales: true,
@@ -101,7 +102,7 @@ struct PageTests {
   }
 }
 
-@Suite("Logarithmic scales")
+@Suite("Logarithmic scales", .endsInTime)
 struct LogScaleTests {
   @Test("equal factors are equal distances")
   func places() {

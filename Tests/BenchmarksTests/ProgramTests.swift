@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import TestSupport
 import Testing
 import ThreadingLocks
 import ThreadingPlatform
@@ -18,7 +19,7 @@ private enum Sample {
     [Implementation.ours { _ in throw WrongResult("the count is 3, expected 4") }])
 }
 
-@Suite("Program")
+@Suite("Program", .endsInTime)
 struct ProgramTests {
   @Test("help goes to standard output and succeeds")
   func help() {
@@ -231,7 +232,7 @@ struct ProgramTests {
   }
 }
 
-@Suite("Figures")
+@Suite("Figures", .endsInTime)
 struct FiguresTests {
   @Test("whole numbers are grouped in threes")
   func grouped() {

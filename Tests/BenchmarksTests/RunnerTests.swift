@@ -1,4 +1,5 @@
 import BenchmarkSupport
+import TestSupport
 import Testing
 import ThreadingLocks
 import ThreadingPlatform
@@ -28,7 +29,7 @@ private func runner(_ plan: Plan, _ interruption: Interruption = Interruption())
     ledger: Ledger())
 }
 
-@Suite("Runner")
+@Suite("Runner", .endsInTime)
 struct RunnerTests {
   @Test("samples take turns, each round starting one further")
   func turns() throws {
@@ -270,7 +271,7 @@ struct RunnerTests {
   }
 }
 
-@Suite("Rows")
+@Suite("Rows", .endsInTime)
 struct RowTests {
   /// A row of the given values, beside ours that always takes 10.
   private func row(_ values: [Double], besideOurs: Bool = true) -> Row {

@@ -1,9 +1,10 @@
 import BenchmarkSupport
+import TestSupport
 import Testing
 
 @testable import benchmarks
 
-@Suite("Statistics")
+@Suite("Statistics", .endsInTime)
 struct StatisticsTests {
   @Test("the median is the middle sample, or between the two in the middle")
   func median() {
@@ -39,7 +40,7 @@ struct StatisticsTests {
   }
 }
 
-@Suite("Interleaving")
+@Suite("Interleaving", .endsInTime)
 struct InterleavingTests {
   @Test("every round has each implementation once", arguments: 1...6)
   func complete(count: Int) {

@@ -5,7 +5,7 @@ import ThreadingLocks
 
 @testable import benchmarks
 
-@Suite("Team")
+@Suite("Team", .endsInTime)
 struct TeamTests {
   /// What the threads of a team write down.
   private final class Notes<Value: Sendable>: Sendable {

@@ -11,7 +11,7 @@ import ThreadingLocks
 /// and Foundation make.
 private let underThreadSanitizer = ThreadSanitizer.isActive
 
-@Suite("thread-cost")
+@Suite("thread-cost", .endsInTime)
 struct ThreadCostTests {
   private func run(_ arguments: [String]) -> (CostProgram.ExitStatus, Transcript) {
     let transcript = Transcript()

@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import guide
 
 /// The chapters as articles of the documentation.
-@Suite("The chapters as articles")
+@Suite("The chapters as articles", .endsInTime)
 struct ArticleTests {
   let folder: Folder
 

@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import guide
 
 /// The texts of the chapters and the source that they show.
-@Suite("The chapters' texts")
+@Suite("The chapters' texts", .endsInTime)
 struct ChapterTextTests {
   static let package = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import guide
 
-@Suite("Database")
+@Suite("Database", .endsInTime)
 struct DatabaseTests {
   let folder: Folder
   let library: SQLiteLibrary

@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import guide
 
-@Suite("FeedLayout")
+@Suite("FeedLayout", .endsInTime)
 struct FeedLayoutTests {
   /// Reads a file of stops whole: its header, then each row's values, with text in place of ranges.
   private func read(_ text: String) throws -> [String] {

@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import guide
 
-@Suite("FeedValueKind")
+@Suite("FeedValueKind", .endsInTime)
 struct FeedValueKindTests {
   private func value(_ kind: FeedValueKind, _ text: String) -> FeedValue? {
     // Bytes before and after must not matter.

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import guide
 
-@Suite("The command line")
+@Suite("The command line", .endsInTime)
 struct GuideCommandTests {
   private func error(_ arguments: String...) -> String? {
     do throws(UsageError) {

@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import guide
 
-@Suite("Printable")
+@Suite("Printable", .endsInTime)
 struct PrintableTests {
   @Test("what moves the cursor, recolours or turns text round is written out")
   func escaped() {

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import guide
 
-@Suite("ProgressDisplay")
+@Suite("ProgressDisplay", .endsInTime)
 struct ProgressDisplayTests {
   let recorder = Recorder()
 

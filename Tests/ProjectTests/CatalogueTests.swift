@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The catalogue of the documentation. That its links lead somewhere is checked where the documentation
 /// is built.
-@Suite("The documentation's catalogue")
+@Suite("The documentation's catalogue", .endsInTime)
 struct CatalogueTests {
   private static let page = "Sources/Threading/Threading.docc/Threading.md"
 
@@ -20,7 +21,8 @@ struct CatalogueTests {
       "(?m)^(?:@[\\w()]+ )*(?:public|open) (?:final )?(?:\(keywords)) (\\w+)")
     var names: Set<String> = []
     for file in try Repository.swiftFiles(in: "Sources") {
-      names.formUnion(try Repository.text(file).matches(of: declaration).map { String($0.output.1) })
+      names.formUnion(
+        try Repository.text(file).matches(of: declaration).map { String($0.output.1) })
     }
     return names
   }

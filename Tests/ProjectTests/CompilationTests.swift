@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// What must not compile, tried with the compiler that built these tests, against the modules that
 /// they are linked with.
-@Suite("What does not compile")
+@Suite("What does not compile", .endsInTime)
 struct CompilationTests {
   @Test("a lock in use in plain code compiles: the others fail for their reasons, not for this")
   func control() throws {

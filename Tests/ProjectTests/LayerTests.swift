@@ -1,7 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("The layers")
+@Suite("The layers", .endsInTime)
 struct LayerTests {
   /// What each layer may import of ours, and of the toolchain.
   private static let allowed: [String: Set<String>] = [

@@ -1,7 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("README.md")
+@Suite("README.md", .endsInTime)
 struct ReadmeTests {
   @Test("the example is the program that the consumer package builds and runs")
   func example() throws {

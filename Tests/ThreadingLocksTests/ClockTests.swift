@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("Setting the date")
+@Suite("Setting the date", .endsInTime)
 struct ClockTests {
   @Test("changes no timed wait: none is on the clock that is set", .endsInTime)
   func monotonic() async {

@@ -6,7 +6,7 @@ import ThreadingLocks
 import ThreadingPlatform
 
 // The sanitizers map memory of their own.
-@Suite("Memory", .disabled(if: AllocatingSanitizer.isActive))
+@Suite("Memory", .endsInTime, .disabled(if: AllocatingSanitizer.isActive))
 struct MemoryTests {
   @Test(
     "100,000 objects of each kind, used and let go, leave none behind; in the longer mode 1,000,000",

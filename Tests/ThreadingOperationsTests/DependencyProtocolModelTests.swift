@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 /// The protocol of holds, edges, cancelling and withdrawing, as a model whose every interleaving is tried.
@@ -6,7 +7,7 @@ import Testing
 /// operation to a queue; two add a dependency each; two finish a dependency each, or never do; one cancels
 /// the operation, or does not; one drains the queue. A step is what the real code does under one lock or in
 /// one atomic instruction.
-@Suite("Model of dependencies")
+@Suite("Model of dependencies", .endsInTime)
 struct DependencyProtocolModelTests {
   enum Phase: Hashable { case pending, adding, waiting, ready, executing, finished }
 

@@ -26,7 +26,7 @@ private final class Box<Content: ~Copyable & Sendable>: Sendable {
   init(_ content: consuming Content) { self.content = content }
 }
 
-@Suite("Futex")
+@Suite("Futex", .endsInTime)
 struct FutexTests {
   /// Has one thread sleep on the word and another wake it, each reaching the word by itself.
   private func checkWake(

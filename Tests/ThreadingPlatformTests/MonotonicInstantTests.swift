@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import ThreadingPlatform
 
-@Suite("MonotonicInstant")
+@Suite("MonotonicInstant", .endsInTime)
 struct MonotonicInstantTests {
   private let start = MonotonicInstant(nanoseconds: 1_000)
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import ThreadingPlatform
 
-@Suite("ProcessUsage")
+@Suite("ProcessUsage", .endsInTime)
 struct ProcessUsageTests {
   @Test("processor time of another thread counts, and stays once that has ended")
   func processorTime() throws {
@@ -26,7 +26,7 @@ struct ProcessUsageTests {
   }
 }
 
-@Suite("ProcessMemory")
+@Suite("ProcessMemory", .endsInTime)
 struct ProcessMemoryTests {
   @Test(
     "what the allocator gives out and takes back is seen",

@@ -1,7 +1,8 @@
+import TestSupport
 import Testing
 import ThreadingPlatform
 
-@Suite("Looking before sleeping")
+@Suite("Looking before sleeping", .endsInTime)
 struct SpinTests {
   /// How often each of some waits looks, none of which sees anything.
   private func looks(_ history: borrowing SpinHistory, waits: Int) -> [Int] {

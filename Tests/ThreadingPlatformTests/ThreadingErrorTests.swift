@@ -1,9 +1,10 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import ThreadingPlatform
 
-@Suite("ThreadingError")
+@Suite("ThreadingError", .endsInTime)
 struct ThreadingErrorTests {
   @Test("the description names the call, the symbol of the code and the reason")
   func description() {

@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("AtomicBox")
+@Suite("AtomicBox", .endsInTime)
 struct AtomicBoxTests {
   private enum Phase: UInt8, AtomicRepresentable, Sendable {
     case first, second

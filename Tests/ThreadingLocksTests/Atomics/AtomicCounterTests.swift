@@ -3,7 +3,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("AtomicCounter")
+@Suite("AtomicCounter", .endsInTime)
 struct AtomicCounterTests {
   @Test("counts, swaps and compares")
   func sequential() {

@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("AtomicFlag")
+@Suite("AtomicFlag", .endsInTime)
 struct AtomicFlagTests {
   @Test("says what it was before each change")
   func sequential() {

@@ -16,7 +16,7 @@ private final class Item: Sendable {
   deinit { Item.alive.wrappingSubtract(1, ordering: .relaxed) }
 }
 
-@Suite("AtomicReference", .serialized)
+@Suite("AtomicReference", .endsInTime, .serialized)
 struct AtomicReferenceTests {
   @Test("reads, swaps and compares by identity, and releases what it lets go of")
   func sequential() {

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import ThreadingLocks
 
-@Suite("StripedCounter")
+@Suite("StripedCounter", .endsInTime)
 struct StripedCounterTests {
   @Test("adds up whatever is added, and can be taken")
   func sequential() {

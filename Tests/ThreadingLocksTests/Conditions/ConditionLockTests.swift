@@ -11,7 +11,7 @@ private enum Stage: Sendable {
 private func lock<State>(_ lock: ConditionLock<State>) { lock.lock() }
 private func unlock<State>(_ lock: ConditionLock<State>) { lock.unlock() }
 
-@Suite("ConditionLock")
+@Suite("ConditionLock", .endsInTime)
 struct ConditionLockTests {
   @Test("is taken in the state that is wanted, and given back in another")
   func states() {

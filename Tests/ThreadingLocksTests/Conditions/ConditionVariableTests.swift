@@ -21,7 +21,7 @@ private final class Shared: Sendable {
   }
 }
 
-@Suite("ConditionVariable")
+@Suite("ConditionVariable", .endsInTime)
 struct ConditionVariableTests {
   // MARK: Sequential rules
 

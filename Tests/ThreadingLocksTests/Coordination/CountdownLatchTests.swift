@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("CountdownLatch")
+@Suite("CountdownLatch", .endsInTime)
 struct CountdownLatchTests {
   @Test("opens at zero, once and for good")
   func sequential() {

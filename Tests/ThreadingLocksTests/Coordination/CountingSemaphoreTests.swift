@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("CountingSemaphore")
+@Suite("CountingSemaphore", .endsInTime)
 struct CountingSemaphoreTests {
   // MARK: Sequential rules
 

@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("CyclicBarrier")
+@Suite("CyclicBarrier", .endsInTime)
 struct CyclicBarrierTests {
   @Test("a barrier for one is always passed, with its action")
   func alone() {

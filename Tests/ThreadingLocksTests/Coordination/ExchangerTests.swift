@@ -3,7 +3,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("Exchanger")
+@Suite("Exchanger", .endsInTime)
 struct ExchangerTests {
   @Test("two threads get each other's value", .endsInTime)
   func pair() throws {

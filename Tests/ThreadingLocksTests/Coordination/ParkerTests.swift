@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("Parker")
+@Suite("Parker", .endsInTime)
 struct ParkerTests {
   @Test("a permit that is there is taken at once, and several count as one")
   func permit() {

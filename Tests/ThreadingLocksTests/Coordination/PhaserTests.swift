@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("Phaser")
+@Suite("Phaser", .endsInTime)
 struct PhaserTests {
   @Test("parties register, arrive and leave; a phase ends when all have arrived")
   func sequential() {

@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("ResetEvent")
+@Suite("ResetEvent", .endsInTime)
 struct ResetEventTests {
   @Test("a manual event lets everybody through until it is reset")
   func manual() {

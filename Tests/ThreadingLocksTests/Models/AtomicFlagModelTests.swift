@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@Suite("Every interleaving of the flag that can be waited for")
+@Suite("Every interleaving of the flag that can be waited for", .endsInTime)
 struct AtomicFlagModelTests {
   private enum Fault: Hashable, Sendable {
     case none

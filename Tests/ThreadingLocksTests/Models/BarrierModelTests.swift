@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("Every interleaving of barrier and phaser")
+@Suite("Every interleaving of barrier and phaser", .endsInTime)
 struct BarrierModelTests {
   // MARK: CyclicBarrier
 

@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@Suite("Every interleaving of the lock with a state")
+@Suite("Every interleaving of the lock with a state", .endsInTime)
 struct ConditionLockModelTests {
   private enum Fault: Hashable, Sendable {
     case none

@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@Suite("Every interleaving of the exchanger")
+@Suite("Every interleaving of the exchanger", .endsInTime)
 struct ExchangerModelTests {
   private enum Fault: Hashable, Sendable {
     case none

@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@Suite("Every interleaving of the fair mutex")
+@Suite("Every interleaving of the fair mutex", .endsInTime)
 struct FairMutexModelTests {
   private enum Fault: Hashable, Sendable {
     case none

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 // Ending a thread's wait from outside: the steps of WaitInterruption and of Futex.wait, with a lock
 // whose word is slept on.
 
-@Suite("Every interleaving of ending a wait")
+@Suite("Every interleaving of ending a wait", .endsInTime)
 struct InterruptionModelTests {
   private enum Fault: Hashable, Sendable {
     case none

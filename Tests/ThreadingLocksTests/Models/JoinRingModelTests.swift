@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 // Threads that join each other in a ring: the steps by which exactly one of them is refused.
 
-@Suite("Every interleaving of a ring of joins")
+@Suite("Every interleaving of a ring of joins", .endsInTime)
 struct JoinRingModelTests {
   private enum Fault: Hashable, Sendable {
     case none

@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@Suite("Every interleaving of waiting for what holds of a value")
+@Suite("Every interleaving of waiting for what holds of a value", .endsInTime)
 struct LockedWhenModelTests {
   private enum Fault: Hashable, Sendable {
     case none

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("Every interleaving of the state machines")
+@Suite("Every interleaving of the state machines", .endsInTime)
 struct ModelTests {
   @Test("the mutex excludes, and no thread is left asleep", .endsInTime)
   func mutex() {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("Every interleaving of the reader-writer lock")
+@Suite("Every interleaving of the reader-writer lock", .endsInTime)
 struct ReadWriteLockModelTests {
   @Test("writers are alone, and everybody gets in", .endsInTime)
   func sound() {

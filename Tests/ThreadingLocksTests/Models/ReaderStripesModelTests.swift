@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("Every interleaving of a read-write lock's stripes")
+@Suite("Every interleaving of a read-write lock's stripes", .endsInTime)
 struct ReaderStripesModelTests {
   private enum Fault: Hashable, Sendable {
     case none

@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@Suite("Every interleaving of the event")
+@Suite("Every interleaving of the event", .endsInTime)
 struct ResetEventModelTests {
   private enum Fault: Hashable, Sendable {
     case none

@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@Suite("Every interleaving of the sequence lock")
+@Suite("Every interleaving of the sequence lock", .endsInTime)
 struct SequenceLockedModelTests {
   private enum Fault: Hashable, Sendable {
     case none

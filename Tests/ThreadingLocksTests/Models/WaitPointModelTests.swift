@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@Suite("Every interleaving of waiting for an atomic value")
+@Suite("Every interleaving of waiting for an atomic value", .endsInTime)
 struct WaitPointModelTests {
   private enum Fault: Hashable, Sendable {
     case none

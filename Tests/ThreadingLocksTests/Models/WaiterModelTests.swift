@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@Suite("Every interleaving of a waiter and a meeting")
+@Suite("Every interleaving of a waiter and a meeting", .endsInTime)
 struct WaiterModelTests {
   // MARK: Waiter
 

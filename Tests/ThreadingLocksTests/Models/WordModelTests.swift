@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 // The types whose whole state is one word. Each test gives the steps of the real methods, explores
 // them, and then sees that leaving one of them out is found.
 
-@Suite("Every interleaving of latch, parker and once flag")
+@Suite("Every interleaving of latch, parker and once flag", .endsInTime)
 struct WordModelTests {
   // MARK: CountdownLatch
 

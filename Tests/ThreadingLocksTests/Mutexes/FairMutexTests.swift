@@ -7,7 +7,7 @@ import ThreadingPlatform
 private func lock(_ mutex: FairMutex) { mutex.lock() }
 private func unlock(_ mutex: FairMutex) { mutex.unlock() }
 
-@Suite("FairMutex")
+@Suite("FairMutex", .endsInTime)
 struct FairMutexTests {
   @Test("is held from lock to unlock")
   func sequential() throws {

@@ -9,7 +9,7 @@ private final class Shared: Sendable {
   let count = Unguarded(0)
 }
 
-@Suite("FastMutex")
+@Suite("FastMutex", .endsInTime)
 struct FastMutexTests {
   // MARK: Sequential rules
 

@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("Locked")
+@Suite("Locked", .endsInTime)
 struct LockedTests {
   /// Not Sendable: what `Locked` exists to make shareable.
   private final class Account {

@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("Locked, waiting for what holds of the value")
+@Suite("Locked, waiting for what holds of the value", .endsInTime)
 struct LockedWhenTests {
   @Test("what holds already is not waited for")
   func holdsAlready() {

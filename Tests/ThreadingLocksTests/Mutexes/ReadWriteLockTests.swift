@@ -16,7 +16,7 @@ private final class Shared: Sendable {
   func upgrade() { lock.upgrade() }
 }
 
-@Suite("ReadWriteLock")
+@Suite("ReadWriteLock", .endsInTime)
 struct ReadWriteLockTests {
   // MARK: Sequential rules
 

@@ -19,7 +19,7 @@ private final class Shared: Sendable {
   func unlock() { lock.unlock() }
 }
 
-@Suite("RecursiveLock")
+@Suite("RecursiveLock", .endsInTime)
 struct RecursiveLockTests {
   @Test("is free when given back as often as taken")
   func depth() throws {

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import ThreadingLocks
 
-@Suite("SequenceLocked")
+@Suite("SequenceLocked", .endsInTime)
 struct SequenceLockedTests {
   private struct Sample: BitwiseCopyable, Sendable, Equatable {
     var first: UInt64

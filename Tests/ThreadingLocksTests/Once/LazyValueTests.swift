@@ -7,7 +7,7 @@ private struct Refusal: Error, Equatable {
   let attempt: Int
 }
 
-@Suite("LazyValue")
+@Suite("LazyValue", .endsInTime)
 struct LazyValueTests {
   @Test("is made at first use, once")
   func once() {

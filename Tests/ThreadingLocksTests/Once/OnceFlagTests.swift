@@ -8,7 +8,7 @@ private struct Refusal: Error, Equatable {
   let attempt: Int
 }
 
-@Suite("OnceFlag")
+@Suite("OnceFlag", .endsInTime)
 struct OnceFlagTests {
   private final class Shared: Sendable {
     let flag = OnceFlag()

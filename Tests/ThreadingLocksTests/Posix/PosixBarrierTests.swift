@@ -5,7 +5,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("PosixBarrier")
+@Suite("PosixBarrier", .endsInTime)
 struct PosixBarrierTests {
   @Test("nobody passes before all have come, and one is told so", .endsInTime)
   func meets() throws {

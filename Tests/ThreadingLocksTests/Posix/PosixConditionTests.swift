@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("PosixCondition")
+@Suite("PosixCondition", .endsInTime)
 struct PosixConditionTests {
   @Test("a ball passed between two threads is never dropped", .endsInTime)
   func pingPong() throws {

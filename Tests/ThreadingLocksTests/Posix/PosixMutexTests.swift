@@ -5,7 +5,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("PosixMutex")
+@Suite("PosixMutex", .endsInTime)
 struct PosixMutexTests {
   @Test(
     "excludes, whatever its kind", .endsInTime,

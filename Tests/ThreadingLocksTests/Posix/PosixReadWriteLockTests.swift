@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("PosixReadWriteLock")
+@Suite("PosixReadWriteLock", .endsInTime)
 struct PosixReadWriteLockTests {
   @Test(
     "readers share, a writer is alone",

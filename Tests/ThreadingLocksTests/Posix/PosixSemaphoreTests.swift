@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("PosixSemaphore")
+@Suite("PosixSemaphore", .endsInTime)
 struct PosixSemaphoreTests {
   @Test("counts permits")
   func sequential() throws {

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import ThreadingLocks
 
-@Suite("PosixSpinLock")
+@Suite("PosixSpinLock", .endsInTime)
 struct PosixSpinLockTests {
   @Test("excludes", .endsInTime)
   func excludes() throws {

@@ -19,7 +19,7 @@ private func besides(_ half: @escaping @Sendable () throws -> Void) throws -> ()
   }
 }
 
-@Suite("POSIX objects between two processes")
+@Suite("POSIX objects between two processes", .endsInTime)
 struct TwoProcessTests {
   private static let rounds = 20_000
 

@@ -17,7 +17,7 @@ private final class Item: Sendable {
   deinit { alive.add(-1) }
 }
 
-@Suite("Stress of the atomics")
+@Suite("Stress of the atomics", .endsInTime)
 struct AtomicStressTests {
   @Test(
     "AtomicFlag: excludes as a lock, with waits that give up",

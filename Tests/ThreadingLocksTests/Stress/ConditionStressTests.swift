@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("Stress of the conditions")
+@Suite("Stress of the conditions", .endsInTime)
 struct ConditionStressTests {
   private final class Buffer: Sendable {
     let mutex = FastMutex()

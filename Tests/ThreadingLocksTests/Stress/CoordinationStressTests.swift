@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("Stress of the meeting points")
+@Suite("Stress of the meeting points", .endsInTime)
 struct CoordinationStressTests {
   @Test(
     "CountingSemaphore: batches, taken, tried and given up",

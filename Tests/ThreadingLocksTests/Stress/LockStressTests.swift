@@ -8,7 +8,7 @@ import ThreadingPlatform
 // breaks for good; what a lock guards is plain memory, so the thread sanitizer sees a lock that
 // orders nothing.
 
-@Suite("Stress of the locks")
+@Suite("Stress of the locks", .endsInTime)
 struct LockStressTests {
   private final class Guarded<Lock: ~Copyable & Sendable>: Sendable {
     let lock: Lock

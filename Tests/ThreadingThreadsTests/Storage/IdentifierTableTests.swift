@@ -7,7 +7,7 @@ private final class Box {
   init(_ number: Int) { self.number = number }
 }
 
-@Suite("IdentifierTable")
+@Suite("IdentifierTable", .endsInTime)
 struct IdentifierTableTests {
   @Test("agrees with a dictionary through random insertions and removals", arguments: 1...8)
   func model(seed: Int) {
