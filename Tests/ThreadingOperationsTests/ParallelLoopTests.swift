@@ -46,6 +46,27 @@ struct ParallelLoopTests {
     #expect(gauge.most <= 3)
   }
 
+  @Test("Help that comes when a loop is over does not enter it")
+  func lateHelp() throws {
+    let pool = try ThreadPool(maximumThreads: 2)
+    let inside = CountdownLatch(2)
+    let gate = Gate()
+    for _ in 0..<2 {
+      try pool.run {
+        inside.countDown()
+        gate.pass()
+      }
+    }
+    inside.wait()
+    // All threads are busy: the caller does these alone, and the help that was asked for comes after.
+    let count = AtomicCounter()
+    for _ in 0..<50 { parallelForEach(0..<10, on: pool, piece: 1) { _ in count.increment() } }
+    #expect(count.value == 500)
+    gate.open()
+    pool.shutDown()
+    #expect(count.value == 500)
+  }
+
   @Test("Loops in loops, and loops in operations on a pool of one thread, come to their end")
   func nested() throws {
     let pool = try ThreadPool(maximumThreads: 1)

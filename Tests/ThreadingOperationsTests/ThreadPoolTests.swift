@@ -2,6 +2,7 @@ import Synchronization
 import TestSupport
 import Testing
 import Threading
+import ThreadingPlatform
 
 @Suite("ThreadPool", .endsInTime)
 struct ThreadPoolTests {
@@ -66,6 +67,25 @@ struct ThreadPoolTests {
     #expect(eventually { pool.threadCount == 1 })
     let after = try ThreadOperationQueue(pool: pool).add {}
     after.wait()
+  }
+
+  @Test("Threads that end after their timeout, or are woken at that moment, leave no work behind")
+  func timeoutsUnderLoad() throws {
+    var random = SeededGenerator(seed: 7)
+    for timeout in [5, 20, 60] {
+      let pool = try ThreadPool(maximumThreads: 3, idleTimeout: .microseconds(timeout))
+      for _ in 0..<(LongTests.areOn ? 100_000 : Scale.isSanitized ? 200 : 1_500) {
+        let count = Int.random(in: 1...3, using: &random)
+        let done = CountdownLatch(count)
+        for _ in 0..<count { try pool.run { done.countDown() } }
+        #expect(done.wait(for: .seconds(60)))
+        for _ in 0..<Int.random(in: 0..<3_000, using: &random) { Processors.relax() }
+      }
+      #expect(pool.threadCount <= 3)
+      pool.shutDown()
+      #expect(pool.threadCount == 0)
+      #expect(pool.idleThreadCount == 0)
+    }
   }
 
   @Test("A closure that says it blocks lets another thread work")

@@ -77,6 +77,29 @@ struct WatchingTests {
     #expect(late.entries == [.finished])
   }
 
+  @Test("While a call takes long, the states that come are told after it, by the same thread")
+  func overlapping() throws {
+    let queue = ThreadOperationQueue(width: 1)
+    let calls = Journal<String>()
+    let threads = Locked<Set<UInt32>>([])
+    let atWork = Gate()
+    let operation = ClosureOperation { atWork.open() }
+    operation.onStateChange { _, state in
+      calls.append("\(state)")
+      let thread = ThreadHandle.current.kernelID
+      threads.withLock { _ = $0.insert(thread) }
+      // The operation goes on meanwhile, on a thread of the pool.
+      if state == .ready { #expect(atWork.pass()) }
+      calls.append("end of \(state)")
+    }
+    try queue.add(operation)
+    operation.wait()
+    #expect(
+      calls.entries
+        == ["pending", "ready", "executing", "finished"].flatMap { [$0, "end of \($0)"] })
+    #expect(threads.withLock { $0 } == [ThreadHandle.current.kernelID])
+  }
+
   @Test("A watcher that comes while it runs and finishes hears of the end once", arguments: 0..<4)
   func race(seed: UInt64) throws {
     let queue = ThreadOperationQueue(width: 1)

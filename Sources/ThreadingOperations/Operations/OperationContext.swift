@@ -10,6 +10,8 @@ final class OperationContext {
   /// The pool whose worker the thread is, and the lane that it drains.
   var pool: PoolCore?
   var lane: DrainLane?
+  /// The thread's seat while it drains the closures of its pool.
+  var seat: DrainSeat?
   /// The worker's number in its pool.
   var workerIndex: Int?
   /// Whether the thread is inside `ThreadPool.blocking`, which counts once.

@@ -39,7 +39,9 @@ final class ParallelJob: DrainLane, @unchecked Sendable {
 
   /// Takes a part of the work, as the caller or a helper.
   private func work() {
-    guard let body else { return }
+    guard let body else {
+      fatalError("ParallelJob: a thread has entered a loop that is over")
+    }
     while let range = take() {
       // relaxed: who is too late to see it does one piece in vain.
       if !body(range) { next.store(count, ordering: .relaxed) }

@@ -1,11 +1,19 @@
+internal import Synchronization
 internal import ThreadingLocks
 internal import ThreadingPlatform
 
-/// The bare closures of a pool, oldest first.
+/// The bare closures of a pool.
+///
+/// What comes from outside stands in a line, oldest first. What a closure of the pool gives to its own pool
+/// goes into a deque of its thread: the thread takes the newest first, which is what its caches hold, without
+/// a lock; other threads that find the line empty steal the oldest.
+///
+/// A drain has a seat with such a deque for as long as it lasts. It ends when it has found nothing in its
+/// deque, in the line and in the deques of the others.
 @safe
 final class ClosureLane: DrainLane, @unchecked Sendable {
   // SAFETY of @safe: the pointer is valid for as long as the object.
-  // SAFETY of @unchecked: everything that can change is guarded by `lock`.
+  // SAFETY of @unchecked: everything that can change is atomic or guarded by `lock`.
 
   private let lock = FastMutex()
   private let emptied = ConditionVariable()
@@ -14,25 +22,33 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
   /// Guarded by `lock`. Behind a pointer for the same reason as the state of a queue.
   private let state: UnsafeMutablePointer<State>
 
+  /// The seat that was made last; the others follow. releasing, acquiring: who sees a seat sees its deque.
+  private let newestSeat: Atomic<Unmanaged<DrainSeat>?>
+  /// A copy of `State.drains`, written with the lock held. sequentially consistent: who adds to a deque looks
+  /// whether there is room for another drain; a drain that ends makes room and looks once more into all deques.
+  /// One of the two sees the other's step, so no job lies where nobody looks while a thread could run it.
+  private let drainsSeen = Atomic<Int>(0)
+  /// A copy of the length of the line. relaxed: before a drain ends, it looks with the lock held.
+  private let lineSeen = Atomic<Int>(0)
+
   private struct State {
-    var closures = RingBuffer<@Sendable () -> Void>()
-    /// Closures that are running.
-    var running = 0
+    var line = RingBuffer<Job>()
     /// Drains asked for or running, but for those that block.
     var drains = 0
+    /// All seats that there are: as many as there have been drains at once.
+    var seats: [DrainSeat] = []
+    /// Seats that no drain has.
+    var free: [DrainSeat] = []
+    /// Those of them in which a drain that stood back has left jobs.
+    var left: [DrainSeat] = []
 
-    var isEmpty: Bool { running == 0 && closures.isEmpty }
-
-    mutating func claimDrains(_ count: Int, atMost width: Int) -> Int {
-      let wanted = min(count, closures.count, width - drains)
-      guard wanted > 0 else { return 0 }
-      drains += wanted
-      return wanted
-    }
+    /// With what a drain that ends must have found nothing.
+    var hasWork: Bool { !line.isEmpty || seats.contains { !$0.deque.isEmpty } }
   }
 
   init(executor: PoolCore) {
     self.executor = executor
+    unsafe newestSeat = Atomic(nil)
     unsafe state = .allocate(capacity: 1)
     unsafe state.initialize(to: State())
     super.init()
@@ -45,104 +61,191 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
     unsafe state.deallocate()
   }
 
-  func add(_ closure: @escaping @Sendable () -> Void) {
+  // MARK: Adding
+
+  func add(_ job: Job) {
+    if let context = OperationContext.ifPresent, let seat = context.seat, context.lane === self,
+      seat.deque.add(job)
+    {
+      if drainsSeen.load(ordering: .sequentiallyConsistent) < executor.closureWidth {
+        askForDrain()
+      }
+      return
+    }
     lock.lock()
-    unsafe state.pointee.closures.append(closure)
-    let wanted = unsafe state.pointee.claimDrains(1, atMost: executor.closureWidth)
+    unsafe state.pointee.line.append(job)
+    unsafe lineSeen.store(state.pointee.line.count, ordering: .relaxed)
+    let isWanted = claimDrain()
     lock.unlock()
-    if wanted > 0 { executor.request(self, count: wanted) }
+    if isWanted { executor.request(self, count: 1) }
   }
+
+  private func askForDrain() {
+    lock.lock()
+    let isWanted = claimDrain()
+    lock.unlock()
+    if isWanted { executor.request(self, count: 1) }
+  }
+
+  /// With the lock held, when there is work: whether one more drain is to be asked for, which is counted then.
+  private func claimDrain() -> Bool {
+    guard unsafe state.pointee.drains < executor.closureWidth else { return false }
+    countDrains(1)
+    return true
+  }
+
+  /// With the lock held.
+  private func countDrains(_ change: Int) {
+    unsafe state.pointee.drains += change
+    unsafe drainsSeen.store(state.pointee.drains, ordering: .sequentiallyConsistent)
+  }
+
+  // MARK: Draining
 
   override func drain(in context: OperationContext) {
+    let seat = takeSeat()
+    context.seat = seat
     var turn = executor.beginTurn()
-    while let closure = take(standingBack: executor.isOver(turn), after: turn.ran > 0) {
+    while let job = next(on: seat, turn) {
       turn.ran += 1
-      closure()
+      job.body()
     }
+    context.seat = nil
   }
 
-  private func take(standingBack: Bool, after ranOne: Bool) -> (@Sendable () -> Void)? {
-    lock.lock()
-    if ranOne {
-      unsafe state.pointee.running -= 1
-      if unsafe state.pointee.isEmpty { emptied.broadcast() }
+  /// After so many jobs of its own a drain takes one of the line, so that what comes from outside is not held up
+  /// for ever by closures that give others.
+  private static let fairness = 61
+
+  private func next(on seat: DrainSeat, _ turn: DrainTurn) -> Job? {
+    let standsBack = executor.isOver(turn)
+    while !standsBack {
+      if turn.ran % Self.fairness == Self.fairness - 1, let job = takeFromLine() { return job }
+      if let job = seat.deque.take() ?? takeFromLine() ?? steal(for: seat) { return job }
+      if leave(seat) { return nil }
     }
-    if !standingBack, let closure = unsafe state.pointee.closures.popFirst() {
-      unsafe state.pointee.running += 1
-      lock.unlock()
-      return closure
-    }
-    unsafe state.pointee.drains -= 1
-    let wanted = unsafe state.pointee.claimDrains(
-      standingBack ? 1 : 0, atMost: executor.closureWidth)
-    lock.unlock()
-    if wanted > 0 { executor.request(self, count: wanted) }
+    standBack(from: seat)
     return nil
+  }
+
+  private func takeFromLine() -> Job? {
+    guard lineSeen.load(ordering: .relaxed) > 0 else { return nil }
+    lock.lock()
+    let job = unsafe state.pointee.line.popFirst()
+    unsafe lineSeen.store(state.pointee.line.count, ordering: .relaxed)
+    lock.unlock()
+    return job
+  }
+
+  /// Looks into all deques, each time beginning with the one after its own, so that not all thieves are at one.
+  private func steal(for seat: DrainSeat) -> Job? {
+    var victim = unsafe seat.next ?? newestSeat.load(ordering: .acquiring)
+    while let other = unsafe victim,
+      unsafe other.toOpaque() != Unmanaged.passUnretained(seat).toOpaque()
+    {
+      let (job, next) = unsafe other._withUnsafeGuaranteedRef { other in
+        var theft = other.deque.steal()
+        while case .lost = theft { theft = other.deque.steal() }
+        if case .job(let job) = theft { return unsafe (job as Job?, other.next) }
+        return unsafe (nil, other.next)
+      }
+      if let job { return job }
+      unsafe victim = unsafe next ?? newestSeat.load(ordering: .acquiring)
+    }
+    return nil
+  }
+
+  private func takeSeat() -> DrainSeat {
+    lock.lock()
+    defer { lock.unlock() }
+    if let seat = unsafe state.pointee.left.popLast() ?? state.pointee.free.popLast() {
+      return seat
+    }
+    let seat = unsafe DrainSeat(next: newestSeat.load(ordering: .relaxed))
+    unsafe state.pointee.seats.append(seat)
+    unsafe newestSeat.store(.passUnretained(seat), ordering: .releasing)
+    return seat
+  }
+
+  /// Ends a drain that has found nothing, unless there is something now.
+  private func leave(_ seat: DrainSeat) -> Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    countDrains(-1)
+    if unsafe state.pointee.hasWork {
+      countDrains(1)
+      return false
+    }
+    unsafe state.pointee.free.append(seat)
+    emptied.broadcast()
+    return true
+  }
+
+  /// Ends a drain that is to let others go first. What is left in its deque may be stolen, or is taken over by
+  /// the next drain.
+  private func standBack(from seat: DrainSeat) {
+    lock.lock()
+    countDrains(-1)
+    if seat.deque.isEmpty {
+      unsafe state.pointee.free.append(seat)
+    } else {
+      unsafe state.pointee.left.append(seat)
+    }
+    let hasWork = unsafe state.pointee.hasWork
+    let isWanted = hasWork && claimDrain()
+    if !hasWork { emptied.broadcast() }
+    lock.unlock()
+    if isWanted { executor.request(self, count: 1) }
   }
 
   override func drainWillBlock() {
     lock.lock()
-    unsafe state.pointee.drains -= 1
-    let wanted = unsafe state.pointee.claimDrains(1, atMost: executor.closureWidth)
+    countDrains(-1)
+    let isWanted = unsafe state.pointee.hasWork && claimDrain()
     lock.unlock()
-    if wanted > 0 { executor.request(self, count: wanted) }
+    if isWanted { executor.request(self, count: 1) }
   }
 
-  override func drainDidBlock() { lock.withLock { unsafe state.pointee.drains += 1 } }
+  override func drainDidBlock() { lock.withLock { countDrains(1) } }
+
+  // MARK: The end
 
   /// Drops the closures that have not begun.
   override func abandon() -> [ThreadOperation] {
-    var dropped = RingBuffer<@Sendable () -> Void>()
+    var dropped = RingBuffer<Job>()
     lock.lock()
-    unsafe swap(&dropped, &state.pointee.closures)
-    if unsafe state.pointee.isEmpty { emptied.broadcast() }
+    unsafe swap(&dropped, &state.pointee.line)
+    lineSeen.store(0, ordering: .relaxed)
+    let seats = unsafe state.pointee.seats
     lock.unlock()
+    for seat in seats {
+      while true {
+        let theft = seat.deque.steal()
+        if case .nothing = theft { break }
+      }
+    }
+    lock.withLock { if unsafe !state.pointee.hasWork { emptied.broadcast() } }
     return []
   }
 
+  /// Waits until all closures have begun. A pool that joins its threads waits for their end.
   override func waitUntilEmpty(until deadline: MonotonicInstant) -> Bool {
     lock.lock()
     defer { lock.unlock() }
-    while unsafe !state.pointee.isEmpty {
+    while unsafe state.pointee.hasWork {
       let step = executor.tick(before: deadline)
-      if !emptied.wait(lock, until: step), step == deadline { return unsafe state.pointee.isEmpty }
+      if !emptied.wait(lock, until: step), step == deadline { return unsafe !state.pointee.hasWork }
     }
     return true
   }
 }
 
-/// A queue in an array that grows and is used round and round. All calls are O(1), adding on average.
-struct RingBuffer<Element> {
-  private var storage: [Element?] = []
-  private var head = 0
-  private(set) var count = 0
+/// What a drain of a pool's closures has for itself: a deque. Seats are never given back before their lane.
+@safe
+final class DrainSeat: Sendable {
+  let deque = WorkDeque()
+  /// The seat that was made before, alive for as long as this one.
+  let next: Unmanaged<DrainSeat>?
 
-  var isEmpty: Bool { count == 0 }
-
-  mutating func append(_ element: consuming Element) {
-    if count == storage.count { grow() }
-    storage[(head + count) & (storage.count - 1)] = element
-    count += 1
-  }
-
-  mutating func popFirst() -> Element? {
-    guard count > 0 else { return nil }
-    let element = storage[head].take()
-    head = (head + 1) & (storage.count - 1)
-    count -= 1
-    return element
-  }
-
-  /// Doubles the storage, whose size is a power of two.
-  private mutating func grow() {
-    var larger: [Element?] = []
-    larger.reserveCapacity(max(16, storage.count * 2))
-    for offset in 0..<count {
-      larger.append(storage[(head + offset) & (storage.count - 1)].take())
-    }
-    larger.append(
-      contentsOf: repeatElement(nil, count: max(16, storage.count * 2) - larger.count))
-    storage = larger
-    head = 0
-  }
+  init(next: Unmanaged<DrainSeat>?) { unsafe self.next = unsafe next }
 }
