@@ -203,3 +203,137 @@ struct WorkerTests {
     pool.shutDown()
   }
 }
+
+@Suite("WorkerLocal", .endsInTime)
+struct WorkerLocalTests {
+  @Test("Each thread of the pool has one value, and all together hold what was done")
+  func counts() throws {
+    let pool = try ThreadPool(maximumThreads: 3)
+    let made = AtomicCounter()
+    let counts = WorkerLocal(on: pool) {
+      made.increment()
+      return [Int: Int]()
+    }
+    #expect(counts.values.isEmpty)
+    let meeting = CyclicBarrier(3)
+    let done = CountdownLatch(3)
+    for _ in 0..<3 {
+      try pool.run {
+        _ = meeting.wait()
+        for number in 0..<1_000 { counts.withValue { $0[number % 10, default: 0] += 1 } }
+        done.countDown()
+      }
+    }
+    done.wait()
+    #expect(made.value == 3)
+    #expect(counts.values.count == 3)
+    let values = counts.takeValues()
+    #expect(values.allSatisfy { $0.values.reduce(0, +) == 1_000 })
+    #expect(counts.values.isEmpty)
+    counts.withValue { $0[0] = 1 }
+    #expect(counts.values == [[0: 1]])
+    pool.shutDown()
+  }
+
+  @Test(
+    "A loop's caller, other threads, and uses inside uses are lent values, which are used again")
+  func lent() throws {
+    let pool = try ThreadPool(maximumThreads: 2)
+    let sums = WorkerLocal(on: pool) { 0 }
+    parallelForEach(1...10_000, on: pool) { number in sums.withValue { $0 += number } }
+    #expect(sums.values.reduce(0, +) == 50_005_000)
+    // The pool's two, and the caller's.
+    #expect(sums.values.count <= 3)
+    _ = sums.takeValues()
+    try concurrently(4) { _ in for _ in 0..<100 { sums.withValue { $0 += 1 } } }
+    #expect(sums.values.reduce(0, +) == 400)
+    #expect(sums.values.count <= 4)
+    _ = sums.takeValues()
+    let done = CountdownLatch(1)
+    try pool.run {
+      sums.withValue { outer in
+        outer += 1
+        sums.withValue { $0 += 10 }
+        sums.withValue { $0 += 10 }
+        outer += 1
+      }
+      done.countDown()
+    }
+    done.wait()
+    #expect(sums.values.sorted() == [2, 20])
+    pool.shutDown()
+  }
+
+  @Test(
+    "A thread that takes an ended one's number takes its value over; errors pass; all is released")
+  func life() throws {
+    let census = Census()
+    do {
+      let pool = try ThreadPool(maximumThreads: 1)
+      let tokens = WorkerLocal(on: pool) { [census.token()] }
+      let thrown = CountdownLatch(1)
+      try pool.run {
+        #expect(throws: Oops(code: 3)) {
+          try tokens.withValue { list throws(Oops) in
+            list.append(census.token())
+            throw Oops(code: 3)
+          }
+        }
+        thrown.countDown()
+      }
+      thrown.wait()
+      pool.shutDown()
+      #expect(tokens.values.map(\.count) == [2])
+      #expect(census.count == 2)
+    }
+    #expect(census.count == 0)
+    let pool = try ThreadPool(maximumThreads: 4, idleTimeout: .milliseconds(1))
+    let counts = WorkerLocal(on: pool) { 0 }
+    for _ in 0..<3 {
+      let done = CountdownLatch(4)
+      for _ in 0..<4 {
+        try pool.run {
+          counts.withValue { $0 += 1 }
+          done.countDownAndWait()
+        }
+      }
+      done.wait()
+      #expect(eventually { pool.threadCount == 1 })
+    }
+    #expect(counts.values.reduce(0, +) == 12)
+    #expect(counts.values.count <= 4)
+    pool.shutDown()
+  }
+
+  @Test("Values may be read while threads change theirs")
+  func reading() throws {
+    let pool = try ThreadPool(maximumThreads: 2)
+    let pairs = WorkerLocal(on: pool) { (0, 0) }
+    let isOver = Atomic<Bool>(false)
+    for _ in 0..<2 {
+      try pool.run {
+        while !isOver.load(ordering: .relaxed) {
+          pairs.withValue { pair in
+            pair.0 += 1
+            pair.1 += 1
+          }
+        }
+      }
+    }
+    for _ in 0..<1_000 { #expect(pairs.values.allSatisfy { $0.0 == $0.1 }) }
+    isOver.store(true, ordering: .relaxed)
+    pool.shutDown()
+  }
+
+  @Test("Reading the values inside a use stops the program")
+  func misuse() async {
+    await #expect(processExitsWith: .failure) {
+      let pool = try ThreadPool(maximumThreads: 1)
+      let counts = WorkerLocal(on: pool) { 0 }
+      let operation = try ThreadOperationQueue(pool: pool).add {
+        counts.withValue { $0 += counts.values.count }
+      }
+      Waiting.uninterrupted(for: operation)
+    }
+  }
+}

@@ -37,6 +37,6 @@ extension ThreadPool {
   /// smallest free one is given to the next, so numbers stay below the largest number of threads that the pool
   /// has had. nil elsewhere than on a thread of a pool.
   ///
-  /// Keeps state for each worker without a lock: an array with a place for each, or a ``ThreadLocal``.
+  /// For state that each thread has for itself, see ``WorkerLocal``.
   public static var workerIndex: Int? { OperationContext.ifPresent?.workerIndex }
 }
