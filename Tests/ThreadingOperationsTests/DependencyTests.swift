@@ -39,6 +39,48 @@ struct DependencyTests {
     #expect(after.error == nil)
   }
 
+  @Test(
+    "One that would go on at once on its dependency's thread obeys suspension, width and barriers")
+  func successor() throws {
+    for hold in 0..<4 {
+      let queue = ThreadOperationQueue(width: 1)
+      let journal = Journal<String>()
+      let first = ClosureOperation {
+        switch hold {
+        case 0: queue.suspend()
+        case 1: queue.width = 0
+        default: break
+        }
+        journal.append("first")
+      }
+      let second = ClosureOperation { journal.append("second") }
+      second.priority = .low
+      try second.addDependency(first)
+      queue.suspend()
+      try queue.add(first)
+      if hold == 2 { try queue.addBarrier { journal.append("barrier") } }
+      try queue.add(second)
+      // Ready before it, and of a higher priority.
+      if hold == 3 { try queue.add { journal.append("other") } }
+      queue.resume()
+      first.wait()
+      switch hold {
+      case 0, 1:
+        #expect(!second.wait(for: .milliseconds(20)))
+        #expect(!second.isExecuting)
+        if hold == 0 { queue.resume() } else { queue.width = 1 }
+        queue.waitForAll()
+        #expect(journal.entries == ["first", "second"])
+      case 2:
+        queue.waitForAll()
+        #expect(journal.entries == ["first", "barrier", "second"])
+      default:
+        queue.waitForAll()
+        #expect(journal.entries == ["first", "other", "second"])
+      }
+    }
+  }
+
   @Test("Removing the only unfinished dependency makes a queued operation run at once")
   func removal() throws {
     let never = ClosureOperation {}

@@ -29,11 +29,15 @@ extension ThreadOperation {
       unlockBoth(other)
       return
     }
-    // Set before the look at isClosed, in one step: who closes the operation later sees the flag.
-    let seen = OperationWord(
-      bits: other.word.bitwiseOr(
-        OperationWord.hasDependants, ordering: .acquiringAndReleasing
-      ).oldValue)
+    // Set before the look at isClosed, in one step: who closes the operation later sees the flag. If it was set
+    // before, a look is enough.
+    var seen = other.load()
+    if !seen.has(OperationWord.hasDependants) {
+      seen = OperationWord(
+        bits: other.word.bitwiseOr(
+          OperationWord.hasDependants, ordering: .acquiringAndReleasing
+        ).oldValue)
+    }
     if seen.has(OperationWord.isClosed) {
       unlockBoth(other)
       return
@@ -45,7 +49,9 @@ extension ThreadOperation {
     let edge = unsafe DependencyEdge.allocate(dependant: self, dependency: other)
     unsafe edge.pointee.nextOfDependant = dependencyEdges
     unsafe dependencyEdges = unsafe edge
-    word.bitwiseOr(OperationWord.hasDependencies, ordering: .acquiringAndReleasing)
+    if !mine.has(OperationWord.hasDependencies) {
+      word.bitwiseOr(OperationWord.hasDependencies, ordering: .acquiringAndReleasing)
+    }
     unsafe other.dependants.append(edge)
     // A cycle through the new edge needs both. Whoever adds the last edge of a cycle sees them, since
     // each edge is added with the locks of both its ends held.

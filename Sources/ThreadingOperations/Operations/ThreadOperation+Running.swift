@@ -331,13 +331,16 @@ struct ReleasedOperations {
     if first == nil { first = operation } else { rest.append(operation) }
   }
 
+  /// The operation, if it is the only one.
+  var only: ThreadOperation? { rest.isEmpty ? first : nil }
+
   /// Takes out those of one queue and calls `body` with each, in order.
   mutating func take(of core: QueueCore, _ body: (ThreadOperation) -> Void) {
     guard let oldest = first else { return }
-    if rest.isEmpty {
-      guard oldest.core === core else { return }
+    if oldest.core === core, rest.allSatisfy({ $0.core === core }) {
       body(oldest)
-      first = nil
+      for operation in rest { body(operation) }
+      self = ReleasedOperations()
       return
     }
     var others = ReleasedOperations()

@@ -108,11 +108,14 @@ extension QueueCore {
   ) -> TakenOperation? {
     if let trace = activeTrace { trace.noteEnd(operation, queue: name) }
     lock.lock()
+    let successor =
+      standingBack ? nil : unsafe state.pointee.takeSuccessor(releasing: &released, of: self)
     let arrived = unsafe state.pointee.retire(operation, releasing: &released, of: self)
-    let next = unsafe state.pointee.take(standingBack: standingBack)
+    let next = unsafe successor ?? state.pointee.take(standingBack: standingBack)
     // One of those that arrived, or one that waited before them, is taken by this drain.
     let wanted = unsafe state.pointee.claimDrains(
-      next == nil ? max(arrived, standingBack ? 1 : 0) : arrived - 1, from: executor)
+      successor != nil
+        ? arrived : next == nil ? max(arrived, standingBack ? 1 : 0) : arrived - 1, from: executor)
     if unsafe state.pointee.memberCount == 0 { hasBecomeEmpty() }
     let news = unsafe state.pointee.takeNews()
     lock.unlock()

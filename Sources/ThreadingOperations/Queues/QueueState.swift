@@ -173,6 +173,29 @@ struct QueueState {
     return nil
   }
 
+  /// For a drain whose operation has finished: takes the one operation that has waited for it and may start now,
+  /// if nothing else is ready. It goes through no list.
+  @inline(__always)
+  mutating func takeSuccessor(
+    releasing released: inout ReleasedOperations, of core: QueueCore
+  ) -> TakenOperation? {
+    // relaxed: as in `admit`.
+    guard ready.count == 0, !isSuspended, slots <= width, let successor = released.only,
+      successor.core === core, epochs.isCurrent(successor.epoch),
+      successor.holds.load(ordering: .relaxed) == 0
+    else { return nil }
+    let before = successor.update { word in
+      guard word.phase == .waiting, !word.has(OperationWord.isWatched) else { return false }
+      word.phase = .executing
+      return true
+    }
+    guard let before else { return nil }
+    released = ReleasedOperations()
+    return unsafe TakenOperation(
+      operation: .passUnretained(successor), isSkipped: before.has(OperationWord.cancelled),
+      hasQuality: before.has(OperationWord.hasQuality))
+  }
+
   /// The slot of a drain goes to an operation that is on its own, and the drain takes a new one.
   mutating func leaveSlot() { slots += 1 }
 
