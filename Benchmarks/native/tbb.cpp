@@ -27,6 +27,24 @@ int64_t tasks(int64_t items, int) {
   return time;
 }
 
+void forkInto(tbb::task_group &group, std::atomic<int64_t> &ran, int64_t count) {
+  ran.fetch_add(1, std::memory_order_relaxed);
+  int64_t left = (count - 1) / 2, right = count - 1 - left;
+  if (left > 0) group.run([&group, &ran, left] { forkInto(group, ran, left); });
+  if (right > 0) group.run([&group, &ran, right] { forkInto(group, ran, right); });
+}
+
+int64_t fork(int64_t items, int) {
+  tbb::task_group group;
+  std::atomic<int64_t> ran{0};
+  int64_t start = now();
+  group.run([&] { forkInto(group, ran, items); });
+  group.wait();
+  int64_t time = now() - start;
+  expect("the tasks that ran", ran, items);
+  return time;
+}
+
 int64_t chain(int64_t items, int) {
   int64_t order = 0;
   int64_t start = now();
@@ -97,6 +115,7 @@ int64_t forEach(int64_t items, int) {
 namespace rivals {
 const std::vector<Rival> all = {
     {"pool/closures", "tbb", tasks},
+    {"pool/fork", "tbb", fork},
     {"operation/no-op-width-2", "tbb", tasks},
     {"operation/chain", "tbb", chain},
     {"operation/chain-long", "tbb", chain},

@@ -3,7 +3,7 @@ import Threading
 
 /// Closures handed to threads that are there already.
 enum PoolWorkloads {
-  static let all = [closures, handOver, nested]
+  static let all = [closures, fork, handOver, nested]
 
   private static let closures = Workload(
     "pool/closures", item: "hand a closure to a pool, have it run", threads: 3,
@@ -32,6 +32,49 @@ enum PoolWorkloads {
         done.countDown()
       }
     }
+    done.wait()
+    let nanoseconds = stopwatch.nanoseconds
+    try WrongResult.unless("the closures that ran", ran.value, is: items)
+    return nanoseconds
+  }
+
+  /// A tree of closures: each hands the pool two others, with half of what is left.
+  private static let fork = Workload(
+    "pool/fork", item: "hand a closure to a pool from inside another, have it run", threads: 3,
+    size: .fixed(100_000), scales: true,
+    [
+      .ours { items in
+        let pool = ThreadPool.shared
+        return try forkBatch(items) { body in
+          do {
+            try pool.run(body)
+          } catch {
+            fatalError("the shared pool has been shut down")
+          }
+        }
+      },
+      Implementation("dispatch") { items in
+        let queue = DispatchQueue.global()
+        return try forkBatch(items) { body in queue.async(execute: body) }
+      },
+    ])
+
+  @inline(__always)
+  private static func forkBatch(
+    _ items: Int, _ hand: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+  ) throws -> Int64 {
+    let ran = Counter()
+    let done = CountdownLatch(items)
+    @Sendable func fork(_ count: Int) {
+      ran.increment()
+      let left = (count - 1) / 2
+      let right = count - 1 - left
+      if left > 0 { hand { fork(left) } }
+      if right > 0 { hand { fork(right) } }
+      done.countDown()
+    }
+    let stopwatch = Stopwatch()
+    hand { fork(items) }
     done.wait()
     let nanoseconds = stopwatch.nanoseconds
     try WrongResult.unless("the closures that ran", ran.value, is: items)
