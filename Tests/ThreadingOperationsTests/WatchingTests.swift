@@ -83,13 +83,17 @@ struct WatchingTests {
     let calls = Journal<String>()
     let threads = Locked<Set<UInt32>>([])
     let atWork = Gate()
+    queue.suspend()
     let operation = ClosureOperation { atWork.open() }
     operation.onStateChange { _, state in
       calls.append("\(state)")
       let thread = ThreadHandle.current.kernelID
       threads.withLock { _ = $0.insert(thread) }
       // The operation goes on meanwhile, on a thread of the pool.
-      if state == .ready { #expect(atWork.pass()) }
+      if state == .ready {
+        queue.resume()
+        #expect(atWork.pass())
+      }
       calls.append("end of \(state)")
     }
     try queue.add(operation)
