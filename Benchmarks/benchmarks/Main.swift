@@ -12,7 +12,7 @@ struct Main {
     let status = program.run(arguments)
     // A signal may have left the measuring thread in the middle of a batch: nothing of the process is
     // taken down under it. All output has been written by then.
-    if status == .interrupted || status == .terminated { _exit(status.rawValue) }
+    if status.isEarly { _exit(status.rawValue) }
     exit(status.rawValue)
   }
 }

@@ -10,15 +10,23 @@ struct Program {
     /// Slower than the gate allows, or than the run that was compared with.
     case tooSlow = 2
     case usage = 64
-    /// A file could not be written, or the system refused a thread.
+    /// A file or standard output could not be written, or the system refused what was needed.
     case refused = 74
+    case hungUp = 129
     case interrupted = 130
     case terminated = 143
 
     /// What a shell gives for a program that the signal ended.
     init(endedBy signal: CInt) {
-      self = signal == SIGTERM ? .terminated : .interrupted
+      switch signal {
+      case SIGTERM: self = .terminated
+      case SIGHUP: self = .hungUp
+      default: self = .interrupted
+      }
     }
+
+    /// Whether a signal ended the run.
+    var isEarly: Bool { rawValue > 128 }
   }
 
   /// The workloads; those that exist for any number of threads with the given ones, or the usual.
@@ -41,6 +49,15 @@ struct Program {
 
   /// Does what the arguments ask for.
   func run(_ arguments: [String]) -> ExitStatus {
+    let status = follow(arguments)
+    guard let problem = console.problem() else { return status }
+    if !problem.isReaderGone {
+      console.complain("benchmarks: standard output cannot be written: \(problem.reason)\n")
+    }
+    return status == .success || status == .tooSlow ? .refused : status
+  }
+
+  private func follow(_ arguments: [String]) -> ExitStatus {
     do {
       let options = try Options(arguments)
       if options.action == .help {
@@ -64,12 +81,12 @@ struct Program {
   private func nativeRivals(_ options: Options) throws(UsageError) -> NativeRivals {
     guard let folder = options.native ?? nativeFolder else { return NativeRivals() }
     let native = NativeRivals(folder: folder)
-    if options.native != nil, native.rivals.isEmpty, native.problems.isEmpty {
+    for problem in native.problems { console.complain("benchmarks: left out: \(problem)\n") }
+    if options.native != nil, native.rivals.isEmpty {
       throw UsageError(
         option: "--native", value: folder,
         allowed: "a folder with plug-ins, as Benchmarks/native/build.sh makes it")
     }
-    for problem in native.problems { console.complain("benchmarks: left out: \(problem)\n") }
     return native
   }
 
@@ -80,6 +97,9 @@ struct Program {
     }
     let ledger = Ledger()
     let interruption = Interruption()
+    // Until the files are written.
+    let signals = EndingSignals()
+    defer { signals.restore() }
     let progress = ProgressLine(
       console: console, steps: assignment.workloads.count + assignment.growing.count)
     let runner = Runner(
@@ -88,7 +108,7 @@ struct Program {
       plan: options.plan, sizes: options.isSmoke ? [10, 100] : ScaleRunner.sizes,
       progress: progress, interruption: interruption, ledger: ledger)
     do throws(ThreadingError) {
-      _ = try Measuring(interruption: interruption).run {
+      _ = try Measuring(interruption: interruption, signals: signals.numbers).run {
         runner.measure(assignment.workloads)
         scaling.measure(assignment.growing)
         if let gate = assignment.gate { Self.remeasure(gate, assignment, runner) }
@@ -126,18 +146,11 @@ struct Program {
     console.print(report.text(as: options.format))
     if options.format != .table { console.complain(report.noise) }
     for failure in outcome.failures { console.complain("benchmarks: \(failure)\n") }
-    var status = outcome.failures.isEmpty ? ExitStatus.success : .wrongResult
-    if let path = options.save, !write(SavedRun.text(of: report), to: path, for: "--save") {
-      status = .refused
+    var status = ExitStatus.success
+    if !outcome.failures.isEmpty {
+      status = outcome.failures.allSatisfy(\.isRefusal) ? .refused : .wrongResult
     }
-    if let path = options.report {
-      let items = Dictionary(
-        (assignment.workloads + assignment.growing).map { ($0.name, $0.item) },
-        uniquingKeysWith: { first, _ in first })
-      if !write(Page(report: report, items: items).text, to: path, for: "--report") {
-        status = .refused
-      }
-    }
+    if !write(report, of: assignment) { status = .refused }
     if let signal {
       console.complain("benchmarks: stopped by a signal; this is what was done by then\n")
       return ExitStatus(endedBy: signal)
@@ -145,6 +158,7 @@ struct Program {
     if let saved = assignment.saved, let path = options.compare {
       let comparison = Comparison(of: outcome.rows, with: saved, threshold: options.threshold)
       judge(comparison.text(with: saved, path: path, threshold: options.threshold), options)
+      if comparison.changes.isEmpty, status == .success { status = .usage }
       if !comparison.regressions.isEmpty, status == .success { status = .tooSlow }
     }
     if let gate = assignment.gate, let path = options.gate {
@@ -160,14 +174,35 @@ struct Program {
     if options.format == .table { console.print(text) } else { console.complain(text) }
   }
 
-  private func write(_ text: String, to path: String, for option: String) -> Bool {
-    do {
-      try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-      return true
-    } catch {
-      console.complain(
-        "benchmarks: \(option): \"\(path)\" cannot be written: \(error.localizedDescription)\n")
-      return false
+  /// Writes the files that are asked for.
+  ///
+  /// - Returns: whether all could be written.
+  private func write(_ report: Report, of assignment: Assignment) -> Bool {
+    var texts: [(OutputFile, String)] = []
+    if let file = assignment.save {
+      if report.rows.isEmpty {
+        console.complain("benchmarks: nothing was measured; \(file.path) stays as it is\n")
+      } else {
+        texts.append((file, SavedRun.text(of: report)))
+      }
     }
+    if let file = assignment.report {
+      let items = Dictionary(
+        (assignment.workloads + assignment.growing).map { ($0.name, $0.item) },
+        uniquingKeysWith: { first, _ in first })
+      texts.append((file, Page(report: report, items: items).text))
+    }
+    var isWritten = true
+    for (file, text) in texts {
+      do {
+        try file.write(text)
+      } catch {
+        isWritten = false
+        console.complain(
+          "benchmarks: \(file.option): \"\(file.path)\" cannot be written: "
+            + "\(error.localizedDescription)\n")
+      }
+    }
+    return isWritten
   }
 }

@@ -71,7 +71,9 @@ plugin() {
   fi
   # shellcheck disable=SC2086
   "$cxx" -std=c++17 -O2 -Wall -Wextra -fPIC -shared -pthread -fvisibility-inlines-hidden \
-    "$here/$name.cpp" -o "$here/build/$name.so" $flags
+    "$here/$name.cpp" -o "$here/build/$name.new" $flags
+  # All of it or nothing: a build that is broken off leaves no half of a library.
+  mv "$here/build/$name.new" "$here/build/$name.so"
   printf '%-6s built\n' "$name"
   built=$((built + 1))
 }

@@ -42,7 +42,9 @@ extension CommandLineOption {
       if !option.takesValue, let inlineValue {
         throw UsageError(option: name, value: inlineValue, allowed: option.allowedValues)
       }
-      let value = option.takesValue ? inlineValue ?? rest.popFirst() : nil
+      // What begins with dashes is the next option, unless it stands behind an equals sign.
+      let isNext = rest.first?.hasPrefix("--") == true
+      let value = option.takesValue ? inlineValue ?? (isNext ? nil : rest.popFirst()) : nil
       if option.takesValue, value == nil {
         throw UsageError(option: name, value: nil, allowed: option.allowedValues)
       }

@@ -2,7 +2,7 @@ import BenchmarkSupport
 
 /// What the command line asks for.
 struct CostOptions: Equatable {
-  static let allowedThreads = 10...5_000
+  static let allowedThreads = 10...20_000
   static let allowedSamples = 1...1_000
 
   /// How many threads are parked to see what one of them holds.
@@ -75,7 +75,8 @@ struct CostOptions: Equatable {
       Foundation         Foundation.Thread, which has no join: a semaphore stands for it
       Dispatch           a block on a global queue, whose threads Dispatch starts and keeps as it likes
 
-    EXIT STATUS: 0; 64 for a command line that cannot be followed; 74 when the system refuses a thread.
+    EXIT STATUS: 0; 64 for a command line that cannot be followed; 74 when the system refuses a thread,
+    or standard output cannot be written.
 
     """
 }

@@ -6,7 +6,7 @@ struct CostProgram {
   enum ExitStatus: CInt {
     case success = 0
     case usage = 64
-    /// The system refused a thread.
+    /// The system refused a thread, or standard output could not be written.
     case refused = 74
   }
 
@@ -14,6 +14,15 @@ struct CostProgram {
 
   /// Does what the arguments ask for.
   func run(_ arguments: [String]) -> ExitStatus {
+    let status = follow(arguments)
+    guard let problem = console.problem() else { return status }
+    if !problem.isReaderGone {
+      console.complain("thread-cost: standard output cannot be written: \(problem.reason)\n")
+    }
+    return status == .success ? .refused : status
+  }
+
+  private func follow(_ arguments: [String]) -> ExitStatus {
     let options: CostOptions
     do {
       options = try CostOptions(arguments)

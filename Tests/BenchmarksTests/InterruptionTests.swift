@@ -59,6 +59,61 @@ struct InterruptionTests {
     }
   }
 
+  @Test("a closed terminal ends with 129")
+  func hungUp() async {
+    await #expect(processExitsWith: .exitCode(129)) {
+      Signalled.run(Signalled.by(SIGHUP, then: Signalled.waitForEver))
+    }
+  }
+
+  @Test("signals that come while the files are written do not end the program before they are")
+  func whileWriting() async {
+    await #expect(processExitsWith: .exitCode(130)) {
+      let console = Console(
+        print: { _ in
+          kill(getpid(), SIGTERM)
+          kill(getpid(), SIGINT)
+        }, complain: { _ in }, showsProgress: false)
+      let program = Program(
+        catalogue: [Signalled.quick, Signalled.by(SIGINT, then: Signalled.waitForEver)],
+        console: console)
+      let path = "/tmp/benchmarks-\(getpid()).tsv"
+      let status = program.run(["--smoke", "--save", path])
+      guard unsafe unlink(path) == 0 else { _exit(1) }
+      _exit(status.rawValue)
+    }
+  }
+
+  @Test("with nothing measured, the older file stays")
+  func nothingMeasured() async {
+    await #expect(processExitsWith: .exitCode(130)) {
+      let path = "/tmp/benchmarks-\(getpid()).tsv"
+      guard let file = unsafe fopen(path, "w") else { _exit(1) }
+      _ = unsafe fputs("older", file)
+      _ = unsafe fclose(file)
+      let console = Console(print: { _ in }, complain: { _ in }, showsProgress: false)
+      let program = Program(
+        catalogue: [Signalled.by(SIGINT, then: Signalled.waitForEver)], console: console)
+      let status = program.run(["--smoke", "--save", path])
+      var info = stat()
+      let isOlder = unsafe stat(path, &info) == 0 && info.st_size == 5
+      _ = unsafe unlink(path)
+      _exit(isOlder ? status.rawValue : 1)
+    }
+  }
+
+  @Test("a signal that was ignored before is ignored", arguments: [SIGINT, SIGHUP])
+  func ignored(number: CInt) async {
+    await #expect(processExitsWith: .success) { [number] in
+      _ = signal(number, SIG_IGN)
+      let signalled = Signalled.by(number)
+      let console = Console(print: { _ in }, complain: { _ in }, showsProgress: false)
+      let status = Program(catalogue: [signalled], console: console).run(["--smoke"])
+      kill(getpid(), number)
+      _exit(status.rawValue)
+    }
+  }
+
   @Test("a batch that ends in time is waited for, and no workload follows")
   func patience() async throws {
     await #expect(processExitsWith: .exitCode(130)) {

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 import ThreadingLocks
@@ -70,6 +71,40 @@ struct GateTests {
     #expect(Set(box.noted) == ["ours", "slow"])
   }
 
+  @Test("what needs anything where a rival needs nothing breaks each limit; nothing beside it none")
+  func nothing() throws {
+    let scratch = try Scratch()
+    let gate = try scratch.file("gate.txt", "idle/a pthread 5\nidle/b pthread 0.5\n")
+    let transcript = Transcript()
+    let catalogue = [
+      workload("idle/a", ours: 1, rival: 0), workload("idle/b", ours: 0, rival: 20),
+    ]
+    #expect(transcript.run(catalogue, ["--gate", gate, "--smoke"]) == .tooSlow)
+    #expect(transcript.printed.contains("1 of 2 limits kept"))
+    #expect(transcript.printed.contains("line 1: idle/a: ours takes inf times"))
+  }
+
+  @Test("lines may end as they do on Windows, and a file may be a pipe")
+  func kindsOfFiles() throws {
+    let scratch = try Scratch()
+    let gate = try scratch.file("gate.txt", "# limits\r\nlock/a pthread 5\r\n")
+    let transcript = Transcript()
+    #expect(transcript.run(catalogue, ["--gate", gate, "--smoke"]) == .success)
+    #expect(transcript.printed.contains("1 of 1 limits kept"))
+
+    var ends: [CInt] = [0, 0]
+    let code = unsafe pipe(&ends)
+    #expect(code == 0)
+    defer { close(ends[0]) }
+    let text = Array("lock/a pthread 5\n".utf8)
+    let written = unsafe write(ends[1], text, text.count)
+    #expect(written == text.count)
+    close(ends[1])
+    let piped = Transcript()
+    #expect(piped.run(catalogue, ["--gate", "/dev/fd/\(ends[0])", "--smoke"]) == .success)
+    #expect(piped.printed.contains("1 of 1 limits kept"))
+  }
+
   @Test("a machine that is busy during most samples breaks no limit that the quiet ones keep")
   func busyMachine() throws {
     let calls = Locked<[String]>([])
@@ -117,6 +152,7 @@ struct GateTests {
       ("lock/a pthread\n", "line 1", "a workload, a rival and a ratio above 0"),
       ("lock/a pthread fast\n", "line 1", "a workload, a rival and a ratio above 0"),
       ("lock/a pthread 0\n", "line 1", "a workload, a rival and a ratio above 0"),
+      ("lock/a pthread 0x50p1\n", "line 1", "a workload, a rival and a ratio above 0"),
       ("lock/a pthread 1 2\n", "line 1", "a workload, a rival and a ratio above 0"),
       ("# nothing\n", "line 2", "the file ends here; expected is at least one"),
       ("", "line 1", "the file ends here; expected is at least one"),
@@ -253,6 +289,25 @@ struct ComparisonTests {
     #expect(
       try refusal { $0[5] = $0[5].replacingOccurrences(of: "20.000", with: "twenty") }
         .contains("edited.tsv, line 6: "))
+    for (column, wrong) in [
+      (2, "bytes"), (3, "1.5"), (4, "0"), (5, "0x10"), (6, "999999"), (8, "much"), (9, "-1"),
+      (10, ""), (11, "nan"), (14, "0"),
+    ] {
+      let told = try refusal { lines in
+        var fields = lines[5].split(separator: "\t", omittingEmptySubsequences: false).map(
+          String.init)
+        fields[column] = wrong
+        lines[5] = fields.joined(separator: "\t")
+      }
+      #expect(told.contains("edited.tsv, line 6: "), "\(column): \(told)")
+    }
+    #expect(try refusal { $0[2] = "# " }.contains("edited.tsv, line 3: "))
+    // Cut at the end of a line, of all rows, or of none.
+    #expect(try refusal { $0.removeLast(3) }.contains("edited.tsv, line 8: the file ends here"))
+    #expect(
+      try refusal { $0.removeLast(2) }.contains("line 9: the file ends here; expected is \"# 4"))
+    #expect(try refusal { $0.removeLast(6) }.contains("line 5: the file ends here; expected is at"))
+    #expect(try refusal { $0.remove(at: 5) }.contains("edited.tsv, line 8: \"# 4 rows\""))
     #expect(
       try refusal { $0[5] = $0[4] }.contains("expected is each implementation of a workload once"))
   }
@@ -263,6 +318,10 @@ struct ComparisonTests {
     let missing = Transcript()
     #expect(missing.run(catalogue, ["--smoke", "--compare", scratch.path("x")]) == .usage)
     #expect(missing.complained.contains("No such file"))
+    let nowhere = Transcript()
+    let inNothing = scratch.path("nothing/before.tsv")
+    #expect(nowhere.run(catalogue, ["--smoke", "--save", inNothing]) == .usage)
+    #expect(nowhere.complained.contains("a file that can be written (No such file"))
     let folder = Transcript()
     #expect(folder.run(catalogue, ["--smoke", "--save", scratch.folder.path]) == .usage)
     #expect(folder.complained.contains("--save: "))
@@ -273,6 +332,63 @@ struct ComparisonTests {
     let foreign = Transcript()
     #expect(foreign.run(catalogue, ["--smoke", "--compare", binary]) == .usage)
     #expect(foreign.complained.contains("a file of text in UTF-8"))
+  }
+
+  @Test("a run of which nothing can be compared does not succeed, and a strange machine is told")
+  func incomparable() throws {
+    let scratch = try Scratch()
+    let path = saved(scratch, catalogue)
+    let now = [
+      Workload(
+        "lock/a", item: "one turn", threads: 1, size: .fixed(1_000),
+        [Implementation("pthread") { Int64($0) }])
+    ]
+    let transcript = Transcript()
+    #expect(transcript.run(now, ["--smoke", "--compare", path]) == .usage)
+    #expect(transcript.printed.contains("None of our 0 rows"))
+
+    let names = ["lock/a", "lock/b", "lock/c", "lock/d", "lock/e"]
+    let before = saved(scratch, names.map { workload($0, ours: 10) })
+    let other = Transcript()
+    let faster = names.map { workload($0, ours: 1, rival: 2) }
+    #expect(other.run(faster, ["--smoke", "--compare", before]) == .success)
+    #expect(other.printed.contains("No machine drifts by that much"))
+  }
+
+  @Test("one file is not written twice, and links lead to what they name")
+  func links() throws {
+    let scratch = try Scratch()
+    let path = scratch.path("before.tsv")
+    let link = scratch.path("link")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "before.tsv")
+    let twice = Transcript()
+    #expect(twice.run(catalogue, ["--smoke", "--save", path, "--report", link]) == .usage)
+    #expect(twice.complained.contains("another file than --save writes"))
+    // It leads to nothing yet, then to an older run.
+    for _ in 0..<2 {
+      #expect(Transcript().run(catalogue, ["--smoke", "--save", link]) == .success)
+      #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "before.tsv")
+      #expect(try String(contentsOfFile: path, encoding: .utf8).hasSuffix("# 4 rows\n"))
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.folder.path).count == 2)
+  }
+
+  @Test("a pipe that nobody reads is not waited for, and a device is written as it is")
+  func devices() throws {
+    let scratch = try Scratch()
+    let pipe = scratch.path("pipe")
+    let code = unsafe mkfifo(pipe, 0o600)
+    #expect(code == 0)
+    let unread = Transcript()
+    #expect(unread.run(catalogue, ["--smoke", "--save", pipe]) == .usage)
+    #expect(unread.complained.contains("a file that can be written (No such device"))
+    #expect(Transcript().run(catalogue, ["--smoke", "--save", "/dev/null"]) == .success)
+    let full = Transcript()
+    #expect(full.run(catalogue, ["--smoke", "--save", "/dev/full"]) == .refused)
+    #expect(full.complained.contains("--save: \"/dev/full\" cannot be written"))
+    var info = stat()
+    let isThere = unsafe stat("/dev/null", &info) == 0
+    #expect(isThere && info.st_mode & S_IFMT == S_IFCHR)
   }
 
   @Test("what is there already stays until a run has succeeded to replace it")

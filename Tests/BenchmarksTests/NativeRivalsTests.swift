@@ -96,10 +96,12 @@ struct NativeRivalsTests {
     try build("int threading_rival_count(void) { return 1; }\n", "other", in: scratch)
     _ = try scratch.file("text.so", "no library")
     _ = try scratch.file("notes.txt", "not looked at")
+    let folder = ["--smoke", "--native", scratch.folder.path]
+    // Asked for plug-ins, it has none.
+    #expect(Transcript().run(Self.catalogue, folder) == .usage)
+    try build("#define VERSION THREADING_RIVAL_VERSION\n" + Self.source, "good", in: scratch)
     let transcript = Transcript()
-    let status = transcript.run(
-      Self.catalogue, ["--smoke", "--native", scratch.folder.path])
-    #expect(status == .success)
+    #expect(transcript.run(Self.catalogue, folder) == .success)
     let told = transcript.complained
     #expect(told.contains("later.so: it is made for version 7 of the interface, not 1"))
     #expect(told.contains("other.so: it has no threading_rival_version"))

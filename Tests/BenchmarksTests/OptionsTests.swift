@@ -75,6 +75,7 @@ struct OptionsTests {
       (["--threshold", "1"], "--threshold: \"1\" is refused; allowed is a number from 1.01"),
       (["--threshold", "nan"], "--threshold: \"nan\" is refused; allowed is a number from"),
       (["--threshold=2"], "--threshold: \"2.0\" is refused; allowed is only with --compare"),
+      (["--save", "--quick"], "--save: no value given; allowed is the name of a file"),
       (["--save="], "--save: \"\" is refused; allowed is the name of a file"),
       (["--compare"], "--compare: no value given; allowed is the name of a file"),
       (["--scale", "--gate", "x"], "--scale: \"--gate\" is refused; allowed is one of the two"),

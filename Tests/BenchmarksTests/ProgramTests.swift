@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 import ThreadingLocks
@@ -69,6 +70,60 @@ struct ProgramTests {
     #expect(!transcript.printed.contains("lock/wrong"))
   }
 
+  @Test("what the system refuses is told apart from a wrong result, and ends with 74")
+  func refused() {
+    let refused = Workload(
+      "lock/refused", item: "one turn", threads: 1,
+      [
+        Implementation.ours { _ in
+          throw ThreadingError(call: "pthread_create", code: 11, message: "no more threads")
+        }
+      ])
+    let transcript = Transcript()
+    #expect(transcript.run([refused, Sample.quick], ["--smoke"]) == .refused)
+    #expect(transcript.complained.contains("lock/refused, ours: refused: "))
+    #expect(Transcript().run([refused, Sample.wrong], ["--smoke"]) == .wrongResult)
+  }
+
+  @Test(
+    "output that cannot be written is told and ends with 74, quietly where the reader has gone",
+    arguments: [false, true])
+  func unwritable(isReaderGone: Bool) throws {
+    let scratch = try Scratch()
+    let path = scratch.path("saved.tsv")
+    let transcript = Transcript()
+    let console = Console(
+      print: { _ in }, complain: transcript.complain, showsProgress: false,
+      problem: { Console.Problem(reason: "No space left on device", isReaderGone: isReaderGone) })
+    let program = Program(catalogue: [Sample.quick], console: console)
+    #expect(program.run(["--smoke", "--save", path]) == .refused)
+    #expect(program.run(["--format", "xml"]) == .usage)
+    let told = "benchmarks: standard output cannot be written: No space left on device"
+    #expect(transcript.complained.contains(told) == !isReaderGone)
+    // Files are another matter.
+    #expect(FileManager.default.fileExists(atPath: path))
+  }
+
+  @Test("standard output that takes nothing, or has no reader, is noticed")
+  func standardOutput() async {
+    await #expect(processExitsWith: .success) {
+      let console = Console.standard
+      console.print("")
+      precondition(console.problem() == nil)
+      let full = unsafe open("/dev/full", O_WRONLY)
+      dup2(full, STDOUT_FILENO)
+      console.print("text")
+      precondition(console.problem()?.isReaderGone == false)
+      var ends: [CInt] = [0, 0]
+      _ = unsafe pipe(&ends)
+      close(ends[0])
+      dup2(ends[1], STDOUT_FILENO)
+      let other = Console.standard
+      other.print("text")
+      precondition(other.problem()?.isReaderGone == true)
+    }
+  }
+
   @Test("the tab-separated form has one header line and one line of fifteen fields for each row")
   func tsv() throws {
     let transcript = Transcript()
@@ -109,7 +164,7 @@ struct ProgramTests {
     #expect(status == .success)
     let data = Data(transcript.printed.utf8)
     let document = try JSONDecoder().decode(JSONDocument.self, from: data)
-    #expect(document.schema == "swift-threading benchmarks 2")
+    #expect(document.schema == "swift-threading benchmarks 3")
     #expect(document.rows.map(\.implementation) == ["ours", "pthread", "dispatch"])
     #expect(document.rows.map(\.ratioToOurs) == [1, 2.5, nil])
     #expect(document.method.samples == Plan.smoke.samples)

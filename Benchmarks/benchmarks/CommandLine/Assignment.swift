@@ -11,6 +11,8 @@ struct Assignment {
   let growing: [Workload]
   let gate: Gate?
   let saved: SavedRun?
+  let save: OutputFile?
+  let report: OutputFile?
 
   /// - Throws: a `UsageError` or `FileError` for what cannot be followed.
   init(_ options: Options, catalogue: [Workload]) throws {
@@ -18,7 +20,9 @@ struct Assignment {
     gate = try options.gate.map {
       try Gate(InputFile($0, for: "--gate"), catalogue: catalogue)
     }
-    saved = try options.compare.map { try SavedRun(InputFile($0, for: "--compare")) }
+    saved = try options.compare.map {
+      try SavedRun(InputFile($0, for: "--compare"), catalogue: catalogue)
+    }
     let offered = gate?.workloads(of: catalogue) ?? catalogue
     let selected = try Self.selected(offered, by: options.filter)
     if let threads = options.threads, !selected.contains(where: \.hasWidth) {
@@ -42,8 +46,12 @@ struct Assignment {
         )
       }
     }
-    for (option, path) in [("--save", options.save), ("--report", options.report)] {
-      if let path, options.action == .run { try Self.checkWritable(path, for: option) }
+    let writes = options.action == .run
+    save = try writes ? options.save.map { try OutputFile($0, for: "--save") } : nil
+    report = try writes ? options.report.map { try OutputFile($0, for: "--report") } : nil
+    if let save, let report, save.target == report.target {
+      throw UsageError(
+        option: "--report", value: report.path, allowed: "another file than --save writes")
     }
   }
 
@@ -58,18 +66,5 @@ struct Assignment {
         allowed: "an expression that matches the name of a workload (--list names them)")
     }
     return found
-  }
-
-  /// Opens the file as it will be written, and leaves what is in it.
-  private static func checkWritable(_ path: String, for option: String) throws(UsageError) {
-    let isThere = unsafe access(path, F_OK) == 0
-    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
-    guard descriptor >= 0 else {
-      throw UsageError(
-        option: option, value: path,
-        allowed: unsafe "a file that can be written (\(String(cString: strerror(errno))))")
-    }
-    close(descriptor)
-    if !isThere { _ = unsafe unlink(path) }
   }
 }

@@ -51,9 +51,9 @@ enum Usage {
       0    all went well
       1    a workload gave a wrong result; standard error names it and the implementation
       2    slower than --gate or --compare allow
-      64   the command line, or a file that it names, cannot be followed
-      74   a file could not be written, or the system refused a thread
-      130  stopped by Ctrl-C (143: by SIGTERM)
+      64   the command line, or a file that it names, cannot be followed, or has nothing to compare
+      74   a file or standard output could not be written, or the system refused what was needed
+      130  stopped by Ctrl-C (143: by SIGTERM, 129: by SIGHUP)
 
     """
 }

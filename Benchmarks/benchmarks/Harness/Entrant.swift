@@ -26,12 +26,12 @@ struct Entrant {
     switch workload.size {
     case .calibrated:
       self.init(workload, implementation, roundItems: 1)
-      while let time = try tooShort(for: plan) { roundItems = Self.grown(roundItems, time, plan) }
+      while let time = try tooShort(for: plan) { roundItems = grown(roundItems, time, plan) }
     case .fixed(let items):
       self.init(workload, implementation, roundItems: min(items, plan.largestRound))
       // More rounds make a time more exact; memory needs them only where time is short too.
       guard workload.unit == .nanoseconds else { return }
-      while let time = try tooShort(for: plan) { rounds = Self.grown(rounds, time, plan) }
+      while let time = try tooShort(for: plan) { rounds = grown(rounds, time, plan) }
     }
   }
 
@@ -48,7 +48,8 @@ struct Entrant {
       return total
     } catch {
       throw Ledger.Failure(
-        workload: workload.name, implementation: implementation.name, reason: "\(error)")
+        workload: workload.name, implementation: implementation.name, reason: "\(error)",
+        isRefusal: error is ThreadingError)
     }
   }
 
@@ -66,22 +67,30 @@ struct Entrant {
   /// How many times as long as needed a batch is that has to be so once only.
   private static let clearlyLong: Int64 = 10
 
+  /// The shortest batch, in nanoseconds. Where there are more threads than processors, their starting
+  /// and ending is a larger part of it.
+  private func shortestBatch(for plan: Plan) -> Int64 {
+    plan.shortestBatch * Int64(max(1, workload.threads / 4))
+  }
+
   /// How long a batch took, if that is too short. One that is just long enough has to be so a few
   /// times in a row: any of them may have taken longer because the machine was busy with something
   /// else.
   private func tooShort(for plan: Plan) throws(Ledger.Failure) -> Int64? {
+    let shortest = shortestBatch(for: plan)
     for _ in 0..<Self.confirmations {
       let nanoseconds = try batch()
-      if nanoseconds < plan.shortestBatch { return nanoseconds }
-      if nanoseconds / Self.clearlyLong >= plan.shortestBatch { return nil }
+      if nanoseconds < shortest { return nanoseconds }
+      if nanoseconds / Self.clearlyLong >= shortest { return nil }
     }
     return nil
   }
 
   /// The next count to try after `count` took `nanoseconds`: what the target needs by proportion
   /// and a little over, at most 16 times as many, since a short time tells little.
-  private static func grown(_ count: Int, _ nanoseconds: Int64, _ plan: Plan) -> Int {
-    let wanted = Double(count) * Double(plan.shortestBatch) * 1.15 / Double(max(nanoseconds, 1))
+  private func grown(_ count: Int, _ nanoseconds: Int64, _ plan: Plan) -> Int {
+    let wanted =
+      Double(count) * Double(shortestBatch(for: plan)) * 1.15 / Double(max(nanoseconds, 1))
     return max(count + 1, Int(min(wanted, Double(count) * 16)))
   }
 }

@@ -14,8 +14,12 @@ final class Ledger: Sendable {
     let workload: String
     let implementation: String
     let reason: String
+    /// Whether the system refused what it needs, and so nothing is known of the result.
+    var isRefusal = false
 
-    var description: String { "\(workload), \(implementation): wrong result: \(reason)" }
+    var description: String {
+      "\(workload), \(implementation): \(isRefusal ? "refused" : "wrong result"): \(reason)"
+    }
   }
 
   private let content = Locked(Outcome())

@@ -7,10 +7,9 @@ import ThreadingPlatform
 /// The C library takes short cuts in a process with a single thread, and no user of this package
 /// has one.
 struct Measuring {
-  /// The signals that end it.
-  static let signals: [CInt] = [SIGINT, SIGTERM]
-
   let interruption: Interruption
+  /// The signals that end it.
+  var signals: [CInt] = [SIGINT, SIGTERM, SIGHUP]
   /// How long a batch that is under way when a signal comes may still take.
   var patience = Duration.seconds(1)
 
@@ -24,9 +23,9 @@ struct Measuring {
     let over = ExitFlag()
     let ended = AtomicFlag()
     var sources: [SignalSource] = []
-    // What was in force before, the end of the process, is so again.
+    // What was in force before is so again.
     defer { for source in sources { source.cancel() } }
-    for number in Self.signals {
+    for number in signals {
       let source = try SignalSource(number) { [interruption, patience] _, count in
         let isFirst = interruption.request(by: number)
         if !isFirst || count > 1 { over.set() }

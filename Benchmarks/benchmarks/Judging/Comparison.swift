@@ -20,6 +20,9 @@ struct Comparison: Equatable {
   /// From so many rows of rivals on, their factors tell of the machine.
   static let fewestRivals = 5
 
+  /// What a machine's moods explain.
+  static let likelyDrift = 0.5...2.0
+
   /// How many times as long the machine takes; 1 where too few rivals are in both runs.
   let drift: Double
   /// The toolkit's own rows that are in both.
@@ -35,7 +38,10 @@ struct Comparison: Equatable {
     for row in rows {
       let key = SavedRun.Key(workload: row.workload, implementation: row.implementation)
       let isOurs = Implementation.isOurs(row.implementation)
-      guard let before = saved.entries[key], before.unit == row.unit else {
+      // A time of 0 was too short for the clock: nothing can be compared with it.
+      guard let before = saved.entries[key], before.unit == row.unit,
+        row.unit != .nanoseconds || before.minimum > 0
+      else {
         if isOurs { unknown += 1 }
         continue
       }
@@ -60,7 +66,7 @@ struct Comparison: Equatable {
   }
 
   private static func factor(_ now: Double, _ before: Double) -> Double {
-    now == before ? 1 : now / max(before, .ulpOfOne)
+    now == before ? 1 : now / before
   }
 
   /// What is told of it.
@@ -72,6 +78,9 @@ struct Comparison: Equatable {
       that is taken out below.
 
       """
+    if !Self.likelyDrift.contains(drift) {
+      text += "No machine drifts by that much: compare runs of one machine and one kind of build.\n"
+    }
     if unknown > 0 { text += "Not in the file: \(unknown) of our rows.\n" }
     guard !regressions.isEmpty else {
       return text

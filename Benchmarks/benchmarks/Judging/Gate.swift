@@ -36,9 +36,10 @@ struct Gate: Equatable {
     for (index, text) in file.lines.enumerated() {
       let number = index + 1
       let fields = (text.split(separator: "#", omittingEmptySubsequences: false).first ?? "")
-        .split { $0 == " " || $0 == "\t" || $0 == "\r" }.map(String.init)
+        .split { $0 == " " || $0 == "\t" }.map(String.init)
       if fields.isEmpty { continue }
-      guard fields.count == 3, let ratio = Double(fields[2]), ratio.isFinite, ratio > 0 else {
+      guard fields.count == 3, let ratio = OptionValues.number(fields[2], in: 0...1e9), ratio > 0
+      else {
         throw file.refusal(
           ofLine: number,
           expected: "a workload, a rival and a ratio above 0, as lock/read pthread 1.5")
@@ -76,11 +77,18 @@ struct Gate: Equatable {
   func verdicts(on rows: [Row]) -> [Verdict] {
     limits.compactMap { limit in
       guard let rival = Self.row(of: limit.rival, limit, rows),
-        let ours = Self.row(of: Implementation.oursName, limit, rows),
-        let ratio = rival.ratioToOurs, ratio > 0, rival.minimum > 0
+        let ours = Self.row(of: Implementation.oursName, limit, rows)
       else { return nil }
-      return Verdict(limit: limit, ratio: min(1 / ratio, ours.minimum / rival.minimum))
+      let ofRounds =
+        rival.ratioToOurs.map { Self.quotient(1, $0) }
+        ?? Self.quotient(ours.median, rival.median)
+      return Verdict(limit: limit, ratio: min(ofRounds, Self.quotient(ours.minimum, rival.minimum)))
     }
+  }
+
+  /// What needs anything where the rival needs nothing is slower than any limit.
+  private static func quotient(_ ours: Double, _ rival: Double) -> Double {
+    ours == rival ? 1 : ours / rival
   }
 
   private static func row(of implementation: String, _ limit: Limit, _ rows: [Row]) -> Row? {

@@ -14,22 +14,19 @@ struct InputFile {
   init(_ path: String, for option: String) throws(UsageError) {
     self.option = option
     self.path = path
-    if let reason = Self.reasonAgainstReading(path) {
-      throw UsageError(
-        option: option, value: path, allowed: "a file that can be read (\(reason))")
-    }
     let data: Data
     do {
-      data = try Data(contentsOf: URL(fileURLWithPath: path))
+      data = try Self.content(of: path)
     } catch {
       throw UsageError(
-        option: option, value: path,
-        allowed: "a file that can be read (\(error.localizedDescription))")
+        option: option, value: path, allowed: "a file that can be read (\(error.reason))")
     }
     guard let text = String(bytes: data, encoding: .utf8) else {
       throw UsageError(option: option, value: path, allowed: "a file of text in UTF-8")
     }
-    var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    // A line may end as it does on Windows; Swift takes the two for one character.
+    var lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+      .map(String.init)
     // The end of the last line is not the beginning of another.
     if lines.last?.isEmpty == true { lines.removeLast() }
     self.lines = lines
@@ -42,14 +39,27 @@ struct InputFile {
       text: lines.indices.contains(number - 1) ? lines[number - 1] : nil, expected: expected)
   }
 
-  /// Why the system does not let the file be read, in its own words; nil when it does.
-  private static func reasonAgainstReading(_ path: String) -> String? {
+  private struct Refusal: Error {
+    let reason: String
+  }
+
+  /// All that can be read, of a file, or of a pipe until its writers are gone.
+  private static func content(of path: String) throws(Refusal) -> Data {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return unsafe String(cString: strerror(errno)) }
+    guard descriptor >= 0 else { throw Refusal(reason: unsafe String(cString: strerror(errno))) }
     defer { close(descriptor) }
-    // A folder can be opened and not be read.
-    var byte: UInt8 = 0
-    return unsafe read(descriptor, &byte, 1) >= 0 ? nil : String(cString: strerror(errno))
+    var content = Data()
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let count = unsafe read(descriptor, &buffer, buffer.count)
+      if count == 0 { return content }
+      if count > 0 {
+        content.append(contentsOf: buffer[..<count])
+      } else if errno != EINTR {
+        // A folder can be opened and not be read.
+        throw Refusal(reason: unsafe String(cString: strerror(errno)))
+      }
+    }
   }
 }
 

@@ -10,7 +10,7 @@ struct Report {
   var growth: [Growth] = []
 
   /// Name and version of what is written for programs to read.
-  static let schema = "swift-threading benchmarks 2"
+  static let schema = "swift-threading benchmarks 3"
 
   /// The report as one of the formats of the command line, with a line end after the last line.
   func text(as format: OutputFormat) -> String {

@@ -1,5 +1,4 @@
 import Dispatch
-import Glibc
 import Threading
 
 /// A loop that watches many descriptors, of which few are active.
@@ -10,7 +9,7 @@ enum DescriptorWorkloads {
 
   /// Nil where the process may not have so many descriptors.
   private static func watched(_ count: Int) -> Workload? {
-    guard hasRoom(for: count) else { return nil }
+    guard ProcessLimits.haveRoom(forDescriptors: count) else { return nil }
     return Workload(
       "loop/descriptors", item: "serve one of 100 active descriptors, of \(count) watched",
       threads: 2,
@@ -22,13 +21,6 @@ enum DescriptorWorkloads {
           try batch($0, watching: count, with: DispatchWatch.init)
         },
       ])
-  }
-
-  private static func hasRoom(for count: Int) -> Bool {
-    var limit = rlimit()
-    let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-    guard unsafe getrlimit(resource, &limit) == 0 else { return false }
-    return limit.rlim_cur > rlim_t(count + 200)
   }
 
   private static func batch<Watch: DescriptorWatch>(
@@ -97,16 +89,20 @@ private struct DispatchWatch: DescriptorWatch {
   init(_ all: [EventDescriptor], _ serve: @escaping @Sendable (EventDescriptor) -> Void) throws {
     let queue = DispatchQueue(label: "benchmarks")
     let group = group
+    let watched = DispatchGroup()
     sources = all.map { descriptor in
       let source = DispatchSource.makeReadSource(
         fileDescriptor: descriptor.descriptor, queue: queue)
       source.setEventHandler { serve(descriptor) }
       source.setCancelHandler { group.leave() }
       group.enter()
+      // It is watched from some time after `resume`, not from then on.
+      watched.enter()
+      source.setRegistrationHandler { watched.leave() }
       source.resume()
       return source
     }
-    queue.sync {}
+    watched.wait()
   }
 
   func stop() {

@@ -20,19 +20,19 @@ enum IdleWorkloads {
         let descriptor = try EventDescriptor()
         let loop = try OurLoop.start(on: nil)
         defer { loop.stop() }
-        let ran = Tally()
+        let ran = Counter()
         let source = DescriptorSource(descriptor.descriptor, for: .readable) { _, _ in
           ran.increment()
         }
         defer { source.cancel() }
         try loop.add(source)
         try loop.add(ThreadTimer(after: .seconds(3_600)) { _ in ran.increment() })
-        return try wakeUps(items, of: loop, untouched: ran)
+        return try wakeUps(items, of: loop, done: ran, times: 0)
       },
       Implementation("foundation") { items in
         let loop = try FoundationLoop.start(on: nil)
         defer { loop.stop() }
-        let ran = Tally()
+        let ran = Counter()
         loop.perform {
           // With a date: without one, the first time is at once on Linux.
           RunLoop.current.add(
@@ -41,12 +41,12 @@ enum IdleWorkloads {
             ) { _ in ran.increment() },
             forMode: .default)
         }
-        return try wakeUps(items, of: loop, untouched: ran)
+        return try wakeUps(items, of: loop, done: ran, times: 0)
       },
       Implementation("dispatch") { items in
         let descriptor = try EventDescriptor()
         let queue = DispatchQueue(label: "benchmarks")
-        let ran = Tally()
+        let ran = Counter()
         let source = DispatchSource.makeReadSource(
           fileDescriptor: descriptor.descriptor, queue: queue)
         source.setEventHandler { ran.increment() }
@@ -63,7 +63,7 @@ enum IdleWorkloads {
           gone.wait()
         }
         queue.sync {}
-        return try wakeUps(items, untouched: ran)
+        return try wakeUps(items, done: ran, times: 0)
       },
     ])
 
@@ -72,40 +72,48 @@ enum IdleWorkloads {
     unit: .wakeUps,
     [
       .ours { items in
-        let ran = Tally()
-        let pool = ThreadPool.shared
-        let met = CyclicBarrier(3)
-        for _ in 0..<2 { try pool.run { _ = met.wait() } }
-        _ = met.wait()
-        return try wakeUps(items, untouched: ran)
+        let ran = Counter()
+        let pool = try ThreadPool(maximumThreads: 2)
+        defer { pool.shutDown() }
+        let done = CountdownLatch(2)
+        for _ in 0..<2 {
+          try pool.run {
+            ran.increment()
+            done.countDown()
+          }
+        }
+        done.wait()
+        return try wakeUps(items, done: ran, times: 2)
       },
       Implementation("dispatch") { items in
-        let ran = Tally()
-        let met = CyclicBarrier(3)
-        for _ in 0..<2 { DispatchQueue.global().async { _ = met.wait() } }
-        _ = met.wait()
-        return try wakeUps(items, untouched: ran)
+        let ran = Counter()
+        let group = DispatchGroup()
+        for _ in 0..<2 { DispatchQueue.global().async(group: group) { ran.increment() } }
+        group.wait()
+        return try wakeUps(items, done: ran, times: 2)
       },
     ])
 
   private static func wakeUps(
-    _ items: Int, of loop: some ServedLoop, untouched ran: Tally
+    _ items: Int, of loop: some ServedLoop, done ran: Counter, times: Int
   ) throws -> Int64 {
     // What was handed over before has been done.
     let served = DispatchSemaphore(value: 0)
     loop.perform { served.signal() }
     served.wait()
-    return try wakeUps(items, untouched: ran)
+    return try wakeUps(items, done: ran, times: times)
   }
 
   /// How often threads of the process, without the calling one, which sleeps, gave up a processor.
-  private static func wakeUps(_ items: Int, untouched ran: Tally) throws -> Int64 {
+  private static func wakeUps(
+    _ items: Int, done ran: Counter, times: Int
+  ) throws -> Int64 {
     // Who has just worked may look out for more before it sleeps.
     SystemThread.sleep(until: .now.advanced(by: .milliseconds(20)))
     let before = ProcessUsage.now().voluntarySwitches - ofCurrentThread()
     for _ in 0..<items { SystemThread.sleep(until: .now.advanced(by: duration)) }
     let wakeUps = ProcessUsage.now().voluntarySwitches - ofCurrentThread() - before
-    try WrongResult.unless("what was done", ran.value, is: 0)
+    try WrongResult.unless("what was done", ran.value, is: times)
     return max(0, wakeUps)
   }
 

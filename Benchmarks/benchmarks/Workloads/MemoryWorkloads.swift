@@ -7,7 +7,7 @@ import ThreadingPlatform
 
 /// What one of many holds while it waits.
 enum MemoryWorkloads {
-  static let all = [thread, loop, timer, message, operation]
+  static let all = [thread, loop, timer, message, operation].compactMap(\.self)
 
   private static let stackSize = 64 * 1024
 
@@ -62,9 +62,18 @@ enum MemoryWorkloads {
     }
   }
 
-  private static let loop = Workload(
+  /// Loops that are alive at a time; Foundation ends the program where one cannot be made.
+  private static let loops = 100
+  /// Descriptors that one loop needs, at most.
+  private static let descriptorsOfLoop = 4
+
+  /// Nil where the process may not have so many descriptors.
+  private static let loop: Workload? =
+    ProcessLimits.haveRoom(forDescriptors: loops * descriptorsOfLoop) ? loopWorkload : nil
+
+  private static let loopWorkload = Workload(
     "memory/loop", item: "a run loop that its thread has asked for, with one timer", threads: 1,
-    size: .fixed(100), unit: .bytes,
+    size: .fixed(loops), unit: .bytes,
     [
       .ours { items in
         try loopBatch(items) {

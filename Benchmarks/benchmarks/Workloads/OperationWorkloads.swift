@@ -36,6 +36,15 @@ enum OperationWorkloads {
             queue.waitUntilAllOperationsAreFinished()
           }
         },
+        Implementation("foundation-array") { items in
+          let queue = Foundation.OperationQueue()
+          queue.maxConcurrentOperationCount = width
+          return try countedBatch(items) { ran in
+            queue.addOperations(
+              (0..<items).map { _ in Foundation.BlockOperation { ran.increment() } },
+              waitUntilFinished: true)
+          }
+        },
         Implementation("dispatch") { items in
           // Dispatch has no width but one and all.
           let queue = DispatchQueue(

@@ -6,8 +6,8 @@ enum ParallelWorkloads {
   static let all = [forEach]
 
   private static let forEach = Workload(
-    "parallel/for-each", item: "do one of 200,000 short rounds", threads: 2,
-    size: .fixed(200_000), scales: true,
+    "parallel/for-each", item: "do one of 1,000,000 short rounds", threads: 2,
+    size: .fixed(1_000_000), scales: true,
     [
       .ours { items in
         try batch(items) { results in

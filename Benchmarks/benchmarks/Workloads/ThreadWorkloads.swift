@@ -80,6 +80,13 @@ enum ThreadWorkloads {
           try PthreadRival.startDetached(stackSize: stackSize, body)
         }
       },
+      Implementation("foundation") { items in
+        try detachBatch(items) { body in
+          let thread = Foundation.Thread(block: body)
+          thread.stackSize = stackSize
+          thread.start()
+        }
+      },
     ])
 
   @inline(__always)
