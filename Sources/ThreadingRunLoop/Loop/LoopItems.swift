@@ -30,31 +30,35 @@ final class LoopItems: Sendable {
 
   /// Adds a timer.
   ///
-  /// - Returns: the loop, if it has to look at its deadline anew.
+  /// - Returns: whether the loop has to look at its deadline anew.
   /// - Throws: EBUSY, ECANCELED: see ``ItemOwner/claim(for:)``; ESRCH when the loop has ended; what
   ///   the system refuses for a clock that needs a descriptor.
-  func add(_ timer: ThreadTimer, modes: UInt64) throws(ThreadingError) -> ThreadRunLoop? {
+  func add(_ timer: ThreadTimer, modes: UInt64) throws(ThreadingError) -> Bool {
     try state.withLock { (state) throws(ThreadingError) in
-      guard let loop = state.loop else { throw .loopEnded("ThreadRunLoop.add") }
+      if state.loop == nil { throw .loopEnded("ThreadRunLoop.add") }
       if timer.clock != .monotonic { try state.prepareAlarm(on: timer.clock, for: self) }
       try timer.owner.claim(for: self)
-      return state.timers.add(timer, modes: modes) ? loop : nil
+      return state.timers.add(timer, modes: modes)
     }
   }
 
   /// Cancels a timer of these items.
   func cancel(_ timer: ThreadTimer) -> Bool {
-    let (wasToFire, body, loop) = state.withLock { state in
-      let (wasToFire, body) = state.timers.cancel(timer)
+    let cancellation = state.withLock { state in
+      let cancelled = state.timers.cancel(timer)
       // With others of its modes there, a loop that sleeps has still something to wait for; at worst
       // it wakes once for nothing.
-      let isLast = wasToFire && !state.timers.hasOthers(than: timer)
-      return (wasToFire, body, isLast ? state.loop : nil)
+      let isLast = cancelled.wasToFire && !state.timers.hasOthers(than: timer)
+      return Cancellation(cancelled: cancelled, loop: isLast ? state.loop : nil)
     }
-    // The closure goes here, with the lock free.
-    _ = body
-    loop?.noteRemoval()
-    return wasToFire
+    cancellation.loop?.noteRemoval()
+    // The closure goes at the end, with the lock free.
+    return cancellation.cancelled.wasToFire
+  }
+
+  private struct Cancellation {
+    let cancelled: TimerTable.Cancelled
+    let loop: ThreadRunLoop?
   }
 
   /// The count of ended firings that stands until the one in progress is over; nil if there is none,
@@ -169,37 +173,32 @@ final class LoopItems: Sendable {
   ///
   /// - Returns: whether any was called.
   func fireDueTimers(in modes: UInt64, of loop: ThreadRunLoop) -> Bool {
-    var fired = false
-    for clock in TimerClock.allCases {
-      let look = state.withLock { state in state.timers.look(at: clock, in: modes) }
-      if let look { fired = fireDueTimers(look, in: modes, of: loop) || fired }
+    let looks = state.withLock { state in
+      PerClock { state.timers.look(at: $0, in: modes) }
     }
-    return fired
+    // One after the other, without an array of all: this is done in each pass.
+    var fired = fireDueTimers(looks[.monotonic], in: modes, of: loop)
+    fired = fireDueTimers(looks[.boot], in: modes, of: loop) || fired
+    return fireDueTimers(looks[.wall], in: modes, of: loop) || fired
   }
 
   private func fireDueTimers(
-    _ look: TimerTable.Look, in modes: UInt64, of loop: ThreadRunLoop
+    _ look: TimerTable.Look?, in modes: UInt64, of loop: ThreadRunLoop
   ) -> Bool {
-    var previous: ThreadTimer.Firing?
+    guard let look else { return false }
+    guard var due = state.withLock({ $0.timers.popDue(look, in: modes) }) else { return false }
     while true {
-      let (due, done) = state.withLock { state in
-        let done = previous.flatMap { state.timers.end($0) }
-        return (state.timers.popDue(look, in: modes), done)
-      }
-      // The closure of a timer that is done goes here, with the lock free.
-      _ = done
-      guard let (firing, body) = due else { return previous != nil }
       let outer = loop.calls.begin(.timer)
-      Self.call(body, firing)
+      due.callback?.body(due.firing)
       loop.calls.end(outer)
-      previous = firing
+      let next = state.withLock { state in
+        state.timers.end(due)
+        return state.timers.popDue(look, in: modes)
+      }
+      guard let next else { return true }
+      // The timer and its closure, if it is done, go here, with the lock free.
+      due = next
     }
-  }
-
-  /// Calls a closure and releases it.
-  @inline(never)
-  private static func call(_ body: consuming ThreadTimer.Body?, _ firing: ThreadTimer.Firing) {
-    body?(firing)
   }
 }
 
@@ -226,7 +225,7 @@ struct LoopItemsState {
   }
 
   struct Released {
-    let timers: [ThreadTimer.Body]
+    let timers: [ThreadTimer.Callback]
     let sources: [(source: InputSource, handler: Any?)]
     let others: [Any?]
   }

@@ -11,7 +11,7 @@ extension ThreadRunLoop {
   public func add(_ timer: ThreadTimer, in modes: ModeSet = .common) throws(ThreadingError) {
     require(
       !modes.isEmpty, "ThreadRunLoop.add: the set of modes is empty; the timer would never fire")
-    try items.add(timer, modes: modes.bits)?.notifyFromOutside()
+    if try items.add(timer, modes: modes.bits) { notifyFromOutside() }
   }
 
   /// Adds a source, to be served while the loop runs in one of the modes. One that is ready in

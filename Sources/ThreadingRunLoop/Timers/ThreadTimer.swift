@@ -166,7 +166,7 @@ public final class ThreadTimer: @unchecked Sendable {
     intervalNanoseconds = intervalBefore
     toleranceNanoseconds = tolerance == .zero ? 0 : tolerance.saturatedNanoseconds
     scheduled = first.nanoseconds
-    self.body = body
+    callback = Callback(body: body)
   }
 
   private static func check(_ interval: Duration) throws(ThreadingError) {
@@ -194,7 +194,7 @@ public final class ThreadTimer: @unchecked Sendable {
   public func cancel() -> Bool {
     switch owner.cancel() {
     case .wasFree:
-      body = nil
+      callback = nil
       return true
     case .wasCancelled: return false
     case .isOwned(let items): return items.cancel(self)
@@ -297,6 +297,12 @@ public final class ThreadTimer: @unchecked Sendable {
     case fromNow(Duration)
   }
 
+  /// A closure as it is kept: in a structure, which generic code hands on without wrapping the closure
+  /// anew.
+  struct Callback {
+    let body: Body
+  }
+
   /// Where the timer stands.
   enum Phase {
     case scheduled
@@ -312,15 +318,16 @@ public final class ThreadTimer: @unchecked Sendable {
   let endedFirings = Atomic<UInt32>(0)
 
   // SAFETY of @unchecked: the variables below are guarded by the lock of the owner's items. Before
-  // there is an owner, `scheduled` and `body` are only touched by init, and by the one call that
-  // moves `owner` on: a claim hands them to the lock, a cancel drops the body.
+  // there is an owner, `scheduled` and `callback` are only touched by init, and by the one call that
+  // moves `owner` on: a claim hands them to the lock, a cancel drops the closure.
   var phase = Phase.scheduled
-  var body: Body?
+  /// What is called; nil during the call, and when the timer is done.
+  var callback: Callback?
   /// The next moment of the grid, in nanoseconds of the timer's clock.
   var scheduled: Int64
   /// The heap by its number in the items, and the slot there; -1 when in none.
-  var heapNumber = 0
-  var heapSlot = -1
+  var heapNumber: Int32 = 0
+  var heapSlot: Int32 = -1
 
   /// The interval; negative for a timer that fires once.
   var intervalNanoseconds: Int64
@@ -337,8 +344,8 @@ public final class ThreadTimer: @unchecked Sendable {
   /// The call of the closure is over. With the lock held.
   func noteEnd() {
     isInCall = false
-    // releasing: pairs with the acquire in cancelAndWait().
-    endedFirings.wrappingAdd(1, ordering: .releasing)
+    // releasing: pairs with the acquire in cancelAndWait(). Written with the lock held alone.
+    endedFirings.store(endedFirings.load(ordering: .relaxed) &+ 1, ordering: .releasing)
     if hasWaiter {
       hasWaiter = false
       Futex.wakeAll(endedFirings)

@@ -26,18 +26,23 @@ struct TimerTable {
   ///
   /// - Returns: whether it is the first of its modes.
   mutating func add(_ timer: ThreadTimer, modes: UInt64) -> Bool {
-    timer.heapNumber = heapNumber(modes, timer.clock)
+    timer.heapNumber = Int32(heapNumber(modes, timer.clock))
     return schedule(timer)
   }
 
   /// Ends a timer.
   ///
   /// - Returns: whether it would have fired, and its closure for release.
-  mutating func cancel(_ timer: ThreadTimer) -> (wasToFire: Bool, body: ThreadTimer.Body?) {
+  mutating func cancel(_ timer: ThreadTimer) -> Cancelled {
     let wasToFire = timer.phase == .scheduled || (timer.phase == .firing && timer.willFireAgain)
-    if timer.heapSlot >= 0 { heaps[timer.heapNumber].timers.remove(slot: timer.heapSlot) }
+    if timer.heapSlot >= 0 { heaps[Int(timer.heapNumber)].timers.remove(slot: timer.heapSlot) }
     if timer.isPaused { setPaused(timer, false) }
-    return (wasToFire, finish(timer))
+    return Cancelled(wasToFire: wasToFire, callback: finish(timer))
+  }
+
+  struct Cancelled {
+    let wasToFire: Bool
+    let callback: ThreadTimer.Callback?
   }
 
   /// Sets a timer to another moment, and interval unless nil.
@@ -58,7 +63,7 @@ struct TimerTable {
       timer.isRescheduled = true
       return false
     }
-    if timer.heapSlot >= 0 { heaps[timer.heapNumber].timers.remove(slot: timer.heapSlot) }
+    if timer.heapSlot >= 0 { heaps[Int(timer.heapNumber)].timers.remove(slot: timer.heapSlot) }
     return schedule(timer)
   }
 
@@ -69,7 +74,7 @@ struct TimerTable {
     guard timer.phase != .finished else { return false }
     if timer.isPaused { return true }
     setPaused(timer, true)
-    if timer.heapSlot >= 0 { heaps[timer.heapNumber].timers.remove(slot: timer.heapSlot) }
+    if timer.heapSlot >= 0 { heaps[Int(timer.heapNumber)].timers.remove(slot: timer.heapSlot) }
     return true
   }
 
@@ -85,7 +90,7 @@ struct TimerTable {
 
   private mutating func setPaused(_ timer: ThreadTimer, _ isPaused: Bool) {
     timer.isPaused = isPaused
-    heaps[timer.heapNumber].paused[ObjectIdentifier(timer)] = isPaused ? timer : nil
+    heaps[Int(timer.heapNumber)].paused[ObjectIdentifier(timer)] = isPaused ? timer : nil
   }
 
   /// Whether there is any timer of the given modes, paused or not.
@@ -96,24 +101,24 @@ struct TimerTable {
   /// Ends all timers.
   ///
   /// - Returns: their closures for release.
-  mutating func close() -> [ThreadTimer.Body] {
-    var bodies: [ThreadTimer.Body] = []
+  mutating func close() -> [ThreadTimer.Callback] {
+    var callbacks: [ThreadTimer.Callback] = []
     for index in heaps.indices {
       while !heaps[index].timers.isEmpty {
-        if let body = finish(heaps[index].timers.popFirst()) { bodies.append(body) }
+        if let callback = finish(heaps[index].timers.popFirst()) { callbacks.append(callback) }
       }
       for timer in heaps[index].paused.values {
-        if let body = finish(timer) { bodies.append(body) }
+        if let callback = finish(timer) { callbacks.append(callback) }
       }
     }
     heaps = []
-    return bodies
+    return callbacks
   }
 
   /// Whether other timers are there for each of the modes of a timer that has gone, so that no run in
   /// one of them has lost its last.
   func hasOthers(than timer: ThreadTimer) -> Bool {
-    let modes = heaps[timer.heapNumber].modes
+    let modes = heaps[Int(timer.heapNumber)].modes
     var covered: UInt64 = 0
     for heap in heaps where !heap.timers.isEmpty || !heap.paused.isEmpty { covered |= heap.modes }
     return covered & modes == modes
@@ -158,38 +163,48 @@ struct TimerTable {
     let now = clocks.nanoseconds(of: clock)
     // The time of day may have been set back.
     lastLooks[clock] = clock == .wall ? now : max(lastLooks[clock], now)
+    for index in heaps.indices
+    where heaps[index].clock == clock && heaps[index].modes & modes != 0 {
+      heaps[index].timers.gather(until: now)
+    }
     return Look(clock: clock, now: now, limit: nextSequence)
   }
 
+  /// A call of a timer's closure that is to be made.
+  struct Due {
+    let firing: ThreadTimer.Firing
+    let callback: ThreadTimer.Callback?
+  }
+
   /// Takes the first timer that was due at the look, for its closure to be called.
-  mutating func popDue(
-    _ look: Look, in modes: UInt64
-  ) -> (firing: ThreadTimer.Firing, body: ThreadTimer.Body?)? {
+  mutating func popDue(_ look: Look, in modes: UInt64) -> Due? {
     guard let first = firstHeap(in: modes, on: look.clock), first.moment <= look.now,
       first.sequence < look.limit
     else { return nil }
     let timer = heaps[first.number].timers.popFirst()
     timer.phase = .firing
     timer.isInCall = true
-    return (firing(timer, at: look.now), timer.body)
+    let callback = timer.callback
+    timer.callback = nil
+    return Due(firing: firing(timer, at: look.now), callback: callback)
   }
 
-  /// The closure has been called: the timer is done, or scheduled anew.
-  ///
-  /// - Returns: the closure of a timer that is done, for release without the lock.
-  mutating func end(_ firing: ThreadTimer.Firing) -> ThreadTimer.Body? {
-    let timer = firing.timer
+  /// The closure has been called: the timer is done, or scheduled anew. The caller releases what it
+  /// has of the closure.
+  mutating func end(_ due: borrowing Due) {
+    let timer = due.firing.timer
     timer.noteEnd()
-    guard timer.phase == .firing else { return nil }
+    guard timer.phase == .firing else { return }
     if timer.isRescheduled {
       timer.isRescheduled = false
     } else if timer.repeats {
-      timer.scheduled = next(after: firing)
+      timer.scheduled = next(after: due.firing)
     } else {
-      return finish(timer)
+      timer.phase = .finished
+      return
     }
+    timer.callback = due.callback
     _ = schedule(timer)
-    return nil
   }
 
   private func firing(_ timer: ThreadTimer, at now: Int64) -> ThreadTimer.Firing {
@@ -227,7 +242,7 @@ struct TimerTable {
     let moment = Self.fireMoment(timer.scheduled, tolerance: timer.toleranceNanoseconds)
     let sequence = nextSequence
     nextSequence += 1
-    return heaps[timer.heapNumber].timers.insert(
+    return heaps[Int(timer.heapNumber)].timers.insert(
       timer, at: max(moment, lastLooks[timer.clock]), sequence: sequence)
   }
 
@@ -242,11 +257,11 @@ struct TimerTable {
     return (latest >> Int64(shift)) << Int64(shift)
   }
 
-  private mutating func finish(_ timer: ThreadTimer) -> ThreadTimer.Body? {
+  private mutating func finish(_ timer: ThreadTimer) -> ThreadTimer.Callback? {
     timer.phase = .finished
-    let body = timer.body
-    timer.body = nil
-    return body
+    let callback = timer.callback
+    timer.callback = nil
+    return callback
   }
 
   private mutating func heapNumber(_ modes: UInt64, _ clock: TimerClock) -> Int {
@@ -282,6 +297,12 @@ struct PerClock<Value: Sendable>: Sendable {
     monotonic = value
     boot = value
     wall = value
+  }
+
+  init(_ value: (TimerClock) -> Value) {
+    monotonic = value(.monotonic)
+    boot = value(.boot)
+    wall = value(.wall)
   }
 
   subscript(clock: TimerClock) -> Value {
