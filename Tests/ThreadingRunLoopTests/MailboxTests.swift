@@ -48,6 +48,158 @@ struct MailboxTests {
     #expect(reasons == [.handledSource, .handledSource, .timedOut])
   }
 
+  @Test("a message that is sent inside a handler is handled by a run that the handler starts then")
+  func sentInside() throws {
+    let (order, reasons) = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let order = Shared<[Int]>([])
+      let reasons = Shared<[ThreadRunLoop.ExitReason]>([])
+      let box = Shared<Mailbox<Int>?>(nil)
+      let mailbox = Mailbox<Int> { number in
+        if number < 3 {
+          if number == 1 {
+            // Nothing is there yet.
+            reasons.append(ThreadRunLoop.current.poll())
+          }
+          box.value?.send(number + 1)
+          reasons.append(ThreadRunLoop.current.poll())
+        }
+        order.append(number)
+      }
+      box.set(mailbox)
+      try? loop.add(mailbox)
+      mailbox.send(1)
+      reasons.append(loop.poll())
+      // Nothing is left of it.
+      reasons.append(loop.poll())
+      box.set(nil)
+      return (order.value, reasons.value)
+    }
+    #expect(order == [3, 2, 1])
+    #expect(reasons == [.timedOut, .handledSource, .handledSource, .handledSource, .timedOut])
+  }
+
+  @Test(
+    "a message that comes during a run inside a handler, and is handled after it, leaves nothing")
+  func sentDuringInnerRun() throws {
+    let (order, reasons) = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let order = Shared<[Int]>([])
+      let box = Shared<Mailbox<Int>?>(nil)
+      let mailbox = Mailbox<Int> { number in
+        if number == 1 {
+          // In the last step of the pass, after which the inner run ends.
+          let timer = try? ThreadTimer(after: .zero) { _ in
+            loop.perform {
+              box.value?.send(2)
+              loop.stop()
+            }
+          }
+          if let timer { try? loop.add(timer) }
+          loop.run(until: ExitFlag())
+        }
+        order.append(number)
+      }
+      box.set(mailbox)
+      try? loop.add(mailbox)
+      mailbox.send(1)
+      let reasons = [loop.poll(), loop.poll()]
+      box.set(nil)
+      return (order.value, reasons)
+    }
+    #expect(order == [1, 2])
+    #expect(reasons == [.handledSource, .timedOut])
+  }
+
+  @Test(
+    "who waits for all messages to be handled is told when the last of them is, or that time is up")
+  func drained() throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    let mayGoOn = Shared(false)
+    let seen = Shared<[Int]>([])
+    let mailbox = Mailbox<Int> { number in
+      mayGoOn.waitUntil { $0 }
+      seen.append(number)
+    }
+    #expect(try mailbox.waitUntilDrained())
+    for number in 1...3 { mailbox.send(number) }
+    let moment = MonotonicInstant.now.advanced(by: .milliseconds(5))
+    #expect(try !mailbox.waitUntilDrained(until: moment))
+    #expect(MonotonicInstant.now >= moment)
+    try thread.loop.add(mailbox)
+    #expect(try !mailbox.waitUntilDrained(until: .now))
+    let told = Shared<[Int]>([])
+    let join = try inBackground {
+      if (try? mailbox.waitUntilDrained()) == true { told.set(seen.value) }
+    }
+    mayGoOn.set(true)
+    join()
+    #expect(told.value == [1, 2, 3])
+    for number in 4...1_000 { mailbox.send(number) }
+    #expect(try mailbox.waitUntilDrained())
+    #expect(seen.value.count == 1_000)
+    #expect {
+      try thread.loop.performAndWait { try mailbox.waitUntilDrained() }
+    } throws: {
+      ($0 as? ThreadingError)?.codeName == "EDEADLK"
+    }
+  }
+
+  @Test("a message whose handler is under way is not handled, though later ones are")
+  func drainedInside() throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    let (isInside, mayGoOn) = (Shared(false), Shared(false))
+    let seen = Shared<[Int]>([])
+    let mailbox = Mailbox<Int> { number in
+      if number == 1 {
+        ThreadRunLoop.current.poll()
+        isInside.set(true)
+        mayGoOn.waitUntil { $0 }
+      }
+      seen.append(number)
+    }
+    for number in 1...3 { mailbox.send(number) }
+    try thread.loop.add(mailbox)
+    isInside.waitUntil { $0 }
+    #expect(seen.value == [2, 3])
+    #expect(try !mailbox.waitUntilDrained(until: .now.advanced(by: .milliseconds(2))))
+    mayGoOn.set(true)
+    #expect(try mailbox.waitUntilDrained())
+    #expect(seen.value == [2, 3, 1])
+  }
+
+  @Test("cancelled inside a handler, the messages behind are released at once, and a drain is told")
+  func cancelledInside() throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    let handled = Shared(0)
+    let (isInside, mayGoOn) = (Shared(false), Shared(false))
+    let mailbox = Mailbox<Message> { _ in
+      handled.change { $0 += 1 }
+      isInside.set(true)
+      mayGoOn.waitUntil { $0 }
+    }
+    var tokens = (0..<20).map { _ in Token() }
+    let watched = tokens.map { WeakToken($0) }
+    for token in tokens { mailbox.send(.hold(token)) }
+    tokens = []
+    try thread.loop.add(mailbox)
+    isInside.waitUntil { $0 }
+    let told = Shared<Bool?>(nil)
+    let join = try inBackground { told.set(try? mailbox.waitUntilDrained()) }
+    mailbox.cancel()
+    #expect(watched.dropFirst().allSatisfy { $0.token == nil })
+    join()
+    #expect(told.value == false)
+    mayGoOn.set(true)
+    try thread.loop.performAndWait {}
+    #expect(handled.value == 1)
+    #expect(mailbox.send(.nothing) == .closed)
+    #expect(mailbox.count == 0)
+  }
+
   @Test("what was sent before the mailbox was on a loop is handled; a sleeping loop is woken")
   func early() throws {
     let thread = try LoopThread()

@@ -145,4 +145,12 @@ enum SourceJob {
 /// What is served because it was signalled, not because a descriptor is ready.
 protocol SignalledSource: AnyObject, Sendable {
   func serve()
+
+  /// A run is begun inside the handler that `serve` is calling. Called for sources that are on the list
+  /// of those that the loop is serving.
+  func runBegins()
+}
+
+extension SignalledSource {
+  func runBegins() {}
 }

@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import ThreadingLocks
 public import ThreadingPlatform
 
@@ -42,13 +43,41 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
 
   private let mutex = FastMutex()
   private let roomChanged = ConditionVariable()
-  // SAFETY of @unchecked: guarded by `mutex`.
+  // SAFETY of @unchecked: guarded by `mutex`; `current` is changed by the loop's thread alone, which
+  // reads it without.
   private var handler: (@Sendable (Message) -> Void)?
-  /// Messages in order: those to be handled next, from `position` on, and those that came since.
-  private var current: [Message?] = []
-  private var position = 0
-  private var incoming: [Message?] = []
+  /// Messages that came since the loop last took them over.
+  private var incoming = MessageRow<Message>()
+  /// Messages that the loop has taken over.
+  private var current = MessageRow<Message>()
   private var isClosed = false
+  /// Whether the loop is handling messages and looks for more before it ends: nobody has to tell it.
+  private var isAttended = false
+  /// How many messages were taken in.
+  private var sentCount = 0
+  /// How many of them, from the first, have been handled for sure.
+  private var handledCount = 0
+  /// Whether somebody may wait for that.
+  private var hasDrainers = false
+  private let handledChanged = ConditionVariable()
+
+  // How many messages of `current`, from the first, have gone: each to whoever raised the number
+  // past it.
+  // State            | meaning                     | leaves by
+  // n < current.count | the next one is free       | claim -> n + 1; takeHandler -> current.count
+  // n = current.count | none is free               | refill -> 0
+  // claim and refill are only called on the loop's thread, refill and takeHandler with the mutex
+  // held.
+  private let gone = Atomic<Int>(0)
+  /// How many senders wait for room, or are about to.
+  private let waiters = Atomic<Int>(0)
+
+  // Used by the loop's thread alone.
+  /// Whether a run was begun inside a handler.
+  private var hasInnerRun = false
+  /// How many calls of `serve` are under way, and how many messages they have taken.
+  private var depth = 0
+  private var takenCount = 0
 
   /// The most messages that are handled in one pass of the loop.
   private static var batchLimit: Int { 256 }
@@ -66,14 +95,21 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
     super.init()
   }
 
+  deinit {
+    current.clear(from: gone.load(ordering: .relaxed))
+    incoming.clear(from: 0)
+  }
+
   /// How many messages wait.
   public var count: Int { mutex.withLock { waitingCount } }
 
   /// Sends a message if there is room for it at the moment.
   @discardableResult
   public func send(_ message: Message) -> SendResult {
-    let (result, isFirst) = mutex.withLock { store(message) }
-    if isFirst { owner.items?.signal(self) }
+    mutex.lock()
+    let (result, mustTell) = store(message)
+    mutex.unlock()
+    if mustTell { owner.items?.signal(self) }
     return result
   }
 
@@ -83,16 +119,25 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
   @available(*, noasync, message: "send(_:until:) blocks the calling thread")
   @discardableResult
   public func send(_ message: Message, until deadline: MonotonicInstant) -> SendResult {
-    let mayWait = !isOnCurrentThread
     mutex.lock()
-    var (result, isFirst) = store(message)
-    while result == .full, mayWait {
-      let isInTime = roomChanged.wait(mutex, until: deadline)
-      (result, isFirst) = store(message)
-      if !isInTime { break }
+    var (result, mustTell) = store(message)
+    if result == .full {
+      mutex.unlock()
+      if isOnCurrentThread { return .full }
+      mutex.lock()
+      // Sequentially consistent: pairs with the load in noteRoom(). Either the look at the room below
+      // sees that a message has gone, or the loop sees the waiter.
+      waiters.wrappingAdd(1, ordering: .sequentiallyConsistent)
+      (result, mustTell) = store(message)
+      while result == .full {
+        let isInTime = roomChanged.wait(mutex, until: deadline)
+        (result, mustTell) = store(message)
+        if !isInTime { break }
+      }
+      waiters.wrappingSubtract(1, ordering: .relaxed)
     }
     mutex.unlock()
-    if isFirst { owner.items?.signal(self) }
+    if mustTell { owner.items?.signal(self) }
     return result
   }
 
@@ -150,6 +195,38 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
     if isEmpty { cancel() }
   }
 
+  /// Waits until all messages that were sent before have been handled.
+  ///
+  /// It may return some messages later: it is told when the loop has handled those that it had taken
+  /// over together.
+  ///
+  /// - Parameter deadline: When to stop waiting.
+  /// - Returns: Whether they have been handled; false when the moment came first, or the mailbox was
+  ///   cancelled before.
+  /// - Throws: ``ThreadingError`` with EDEADLK on the thread of the loop itself, which cannot wait for
+  ///   itself.
+  /// - Note: What the handlers wrote happens before the call returns true.
+  @available(*, noasync, message: "waitUntilDrained blocks the calling thread")
+  @discardableResult
+  public func waitUntilDrained(
+    until deadline: MonotonicInstant = .distantFuture
+  ) throws(ThreadingError) -> Bool {
+    guard !isOnCurrentThread else {
+      throw .refused(
+        by: "Mailbox.waitUntilDrained", code: .deadlock,
+        "called on the thread that is to handle the messages")
+    }
+    mutex.lock()
+    defer { mutex.unlock() }
+    let target = sentCount
+    while handledCount < target {
+      hasDrainers = true
+      if handler == nil { return false }
+      if !handledChanged.wait(mutex, until: deadline) { return handledCount >= target }
+    }
+    return true
+  }
+
   // MARK: - For the loop
 
   override var isReadyWhenAdded: Bool { mutex.withLock { waitingCount > 0 } }
@@ -157,61 +234,139 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
   override func job(for events: Poller.Events) -> SourceJob? { .signalled(self) }
 
   func serve() {
-    // A run that a handler starts goes on with the messages behind the handler's own.
-    let isAhead = count > 1
-    if isAhead { owner.items?.signal(self) }
-    for _ in 0..<Self.batchLimit {
-      guard let (message, handler) = mutex.withLock({ takeNext() }) else { break }
-      handler(message)
+    mutex.lock()
+    let handler = self.handler
+    isAttended = handler != nil
+    mutex.unlock()
+    if let handler { handleMessages(with: handler) }
+    // Before the look: a message that came while a signal stood has sent none of its own.
+    if hasInnerRun {
+      hasInnerRun = depth > 0
+      owner.items?.takeBackSignal(self)
     }
-    // Before the look: a message that came while this signal stood has sent none of its own.
-    if isAhead { owner.items?.takeBackSignal(self) }
-    let (hasMore, isDone) = mutex.withLock {
-      (handler != nil && waitingCount > 0, isClosed && waitingCount == 0)
-    }
+    mutex.lock()
+    isAttended = false
+    if depth == 0 { noteHandled() }
+    let hasMore = self.handler != nil && waitingCount > 0
+    let isDone = isClosed && waitingCount == 0
+    mutex.unlock()
     if hasMore { owner.items?.signal(self) }
     if isDone { cancel() }
   }
 
-  override func takeHandler() -> Any? {
-    mutex.withLock {
-      let released = (handler, current, incoming)
-      handler = nil
-      current = []
-      incoming = []
-      position = 0
-      isClosed = true
-      roomChanged.broadcast()
-      return released
+  private func handleMessages(with handler: @Sendable (Message) -> Void) {
+    let loop = ThreadRunLoop.current
+    loop.serving.append(self)
+    depth += 1
+    var left = Self.batchLimit
+    while left > 0 {
+      guard let index = claim() else {
+        if refill() { continue }
+        break
+      }
+      takenCount += 1
+      handler(current.take(at: index))
+      left -= 1
     }
+    depth -= 1
+    loop.serving.removeLast()
+  }
+
+  func runBegins() {
+    hasInnerRun = true
+    mutex.lock()
+    isAttended = false
+    let hasMore = waitingCount > 0
+    mutex.unlock()
+    // The inner run goes on with the messages behind the handler's own.
+    if hasMore { owner.items?.signal(self) }
+  }
+
+  override func takeHandler() -> Any? {
+    mutex.lock()
+    defer { mutex.unlock() }
+    // acquiring and releasing: see claim().
+    let first = gone.exchange(current.count, ordering: .acquiringAndReleasing)
+    let released = (handler, current.takeAll(from: first), incoming.takeAll(from: 0))
+    incoming.empty()
+    handler = nil
+    isClosed = true
+    roomChanged.broadcast()
+    handledChanged.broadcast()
+    return released
+  }
+
+  // MARK: - On the loop's thread
+
+  /// Takes the next message of `current` for the loop.
+  ///
+  /// - Returns: its index; nil when none is left there.
+  private func claim() -> Int? {
+    // relaxed: the loop's own, or a cancel's, which the exchange meets again.
+    let index = gone.load(ordering: .relaxed)
+    // Sequentially consistent: pairs with the senders' look at the room after they have announced
+    // themselves. As an acquire and release it keeps the message from being taken twice.
+    guard index < current.count,
+      gone.compareExchange(
+        expected: index, desired: index + 1, ordering: .sequentiallyConsistent
+      ).exchanged
+    else { return nil }
+    if capacity < .max { noteRoom() }
+    return index
+  }
+
+  /// Tells a sender that waits for room that there is some.
+  private func noteRoom() {
+    // Sequentially consistent: see send(_:until:).
+    guard waiters.load(ordering: .sequentiallyConsistent) > 0 else { return }
+    mutex.lock()
+    roomChanged.signal()
+    mutex.unlock()
+  }
+
+  /// Takes over what has come.
+  ///
+  /// - Returns: whether there was anything; if not, the next sender has to tell the loop.
+  private func refill() -> Bool {
+    mutex.lock()
+    defer { mutex.unlock() }
+    // Not inside another call, whose message is older and not done.
+    if depth == 1 { noteHandled() }
+    guard incoming.count > 0 else {
+      isAttended = false
+      return false
+    }
+    current.empty()
+    swap(&current, &incoming)
+    // releasing: with the mutex held, so for nobody.
+    gone.store(0, ordering: .releasing)
+    isAttended = true
+    return true
   }
 
   // MARK: - With the mutex held
 
-  private var waitingCount: Int { current.count - position + incoming.count }
+  /// All messages that were taken have been handled. On the loop's thread.
+  private func noteHandled() {
+    handledCount = takenCount
+    guard hasDrainers else { return }
+    hasDrainers = false
+    handledChanged.broadcast()
+  }
+
+  private var waitingCount: Int {
+    // Sequentially consistent: see send(_:until:).
+    current.count - gone.load(ordering: .sequentiallyConsistent) + incoming.count
+  }
 
   /// - Returns: what became of it, and whether the loop has to be told.
-  private func store(_ message: Message) -> (SendResult, isFirst: Bool) {
+  private func store(_ message: Message) -> (SendResult, mustTell: Bool) {
     if isClosed { return (.closed, false) }
     let waiting = waitingCount
     if waiting >= capacity { return (.full, false) }
     incoming.append(message)
-    return (.sent, waiting == 0)
-  }
-
-  private func takeNext() -> (Message, @Sendable (Message) -> Void)? {
-    guard let handler else { return nil }
-    if position == current.count {
-      guard !incoming.isEmpty else { return nil }
-      current.removeAll(keepingCapacity: true)
-      swap(&current, &incoming)
-      position = 0
-    }
-    let message = current[position]
-    current[position] = nil
-    position += 1
-    if capacity < .max { roomChanged.signal() }
-    return message.map { ($0, handler) }
+    sentCount += 1
+    return (.sent, waiting == 0 && !isAttended)
   }
 
   private var isOnCurrentThread: Bool {

@@ -111,6 +111,7 @@ extension ThreadRunLoop {
     let outer = frame
     frame = new
     defer { frame = outer }
+    for source in serving { source.runBegins() }
     tell(.entry, activeModes(new.mode))
     var reason: ExitReason?
     while reason == nil { reason = pass(new) }

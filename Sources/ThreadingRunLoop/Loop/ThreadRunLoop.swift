@@ -25,13 +25,16 @@ internal import ThreadingThreads
 /// | 3 | run the blocks that were posted before | |
 /// | 4 | serve the custom sources and mailboxes that were signalled before | |
 /// | 5 | run an idle block, if there is nothing to do | |
-/// | 6 | if there is still nothing to do, but something to wait for: | ``RunLoopObserver/Activity/beforeWaiting`` |
-/// | 7 | sleep until something is to do | ``RunLoopObserver/Activity/afterWaiting`` |
+/// | 6 | if there is still nothing to do, but something to wait for, no timer is due, and the run's time is not up: | ``RunLoopObserver/Activity/beforeWaiting`` |
+/// | 7 | and then: sleep until something is to do, unless the observers gave it something | ``RunLoopObserver/Activity/afterWaiting`` |
 /// | 8 | call the timers that are due | |
 /// | 9 | serve the descriptors, signals and processes that are ready | |
 /// | 10 | run the blocks that were posted meanwhile | |
 /// | 11 | end, if there is reason to: in this order, ``ExitReason/stopped``, ``ExitReason/flagSet``, ``ExitReason/cancelled``, ``ExitReason/handledSource``, ``ExitReason/finished``, ``ExitReason/timedOut`` | |
 /// | 12 | once, as the run ends | ``RunLoopObserver/Activity/exit`` |
+///
+/// Observers are thus told of waiting only by a loop that would wait: not by ``poll(mode:)``, nor in a pass
+/// that has found something to do. Steps 6 and 7 come together or not at all.
 ///
 /// What a step's own calls add is left for the next pass, and a step runs at most 256 blocks, so
 /// nothing starves: a descriptor that is always ready, a block that posts itself again, a timer with an
@@ -106,6 +109,8 @@ public final class ThreadRunLoop: @unchecked Sendable {
   var mainQueueService = MainQueueService.unknown
   /// The innermost run.
   var frame: Frame?
+  /// Sources that are being served and want to know of runs begun meanwhile, the innermost last.
+  var serving: [any SignalledSource] = []
 
   /// The loop's thread, for its cancellation.
   let thread: ThreadHandle
