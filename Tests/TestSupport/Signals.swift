@@ -19,3 +19,11 @@ public func unblock(_ signal: CInt) {
   unsafe sigaddset(&wanted, signal)
   unsafe pthread_sigmask(SIG_UNBLOCK, &wanted, nil)
 }
+
+/// Has the calling thread leave a signal that is sent to it, or to the process, until it is unblocked.
+public func block(_ signal: CInt) {
+  var wanted = sigset_t()
+  unsafe sigemptyset(&wanted)
+  unsafe sigaddset(&wanted, signal)
+  unsafe pthread_sigmask(SIG_BLOCK, &wanted, nil)
+}

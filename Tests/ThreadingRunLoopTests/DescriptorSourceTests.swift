@@ -6,6 +6,32 @@ import ThreadingPlatform
 
 @testable import ThreadingRunLoop
 
+/// Closes the descriptor of a source in its handler, and has the number given to another one there.
+///
+/// - Returns: Whether the new one was told of what happens to it, and of nothing else.
+private func reuseNumberInHandler() -> Bool {
+  let loop = ThreadRunLoop.current
+  let pipe = Pipe()
+  let number = pipe.reader
+  let seen = Shared<[DescriptorSource.Events]>([])
+  let source = DescriptorSource(number, for: .readable) { source, _ in
+    source.cancel()
+    pipe.closeReader()
+    // The lowest free number is the one just closed.
+    guard socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue), 0) == number else { return }
+    let next = DescriptorSource(number, for: .writable) { source, events in
+      seen.append(events)
+      source.cancel()
+      close(number)
+    }
+    try? loop.add(next, in: [ownMode])
+  }
+  try? loop.add(source, in: [ownMode])
+  pipe.write()
+  while loop.run(mode: ownMode) != .finished {}
+  return seen.value == [.writable]
+}
+
 /// Closes the descriptor of a source, has its number given to another one, and ends the first source.
 private func reuseNumber(_ isCancelled: Bool) {
   let loop = ThreadRunLoop.current
@@ -15,7 +41,7 @@ private func reuseNumber(_ isCancelled: Bool) {
   let oldSource = DescriptorSource(oldPipe.reader, for: .readable) { _, events in
     old.append(events)
   }
-  try? loop.add(oldSource)
+  try? loop.add(oldSource, in: [ownMode])
   oldPipe.closeReader()
   let newPipe = Pipe()
   precondition(newPipe.reader == oldPipe.reader)
@@ -23,11 +49,11 @@ private func reuseNumber(_ isCancelled: Bool) {
     seen.append(events)
     _ = readByte(source.descriptor)
   }
-  try? loop.add(newSource)
+  try? loop.add(newSource, in: [ownMode])
   // Told of the end of the old one, or cancelled before that.
   if isCancelled { oldSource.cancel() }
   newPipe.write()
-  for _ in 0..<3 { loop.poll() }
+  for _ in 0..<3 { loop.poll(mode: ownMode) }
   precondition(old.value == (isCancelled ? [] : [.closed]), "\(old.value)")
   precondition(seen.value == [.readable], "\(seen.value)")
   precondition(!oldSource.isScheduled && newSource.isScheduled)
@@ -143,39 +169,14 @@ struct DescriptorSourceTests {
   }
 
   @Test("a number that is closed and reused in the handler belongs to its new source alone")
-  func reusedNumber() throws {
-    let faults = try onOwnThread {
-      let loop = ThreadRunLoop.current
-      let faults = Shared(0)
-      for _ in 0..<500 {
-        let pipe = Pipe()
-        let number = pipe.reader
-        let done = Shared(false)
-        try? loop.add(
-          DescriptorSource(number, for: .readable) { source, _ in
-            source.cancel()
-            pipe.closeReader()
-            // The lowest free number is the one just closed, unless another test takes it.
-            let next = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue), 0)
-            guard next == number else {
-              close(next)
-              done.set(true)
-              return
-            }
-            try? loop.add(
-              DescriptorSource(next, for: .writable) { source, events in
-                if events != .writable { faults.change { $0 += 1 } }
-                source.cancel()
-                close(next)
-                done.set(true)
-              })
-          })
-        pipe.write()
-        while !done.value { loop.run(mode: .default, until: .now.advanced(by: .seconds(1))) }
+  func reusedInHandler() async {
+    await #expect(processExitsWith: .success) {
+      // A forked child has one thread: nobody else takes the number.
+      let status = inForkedChild {
+        (0..<(LongTests.areOn ? 10_000 : 500)).allSatisfy { _ in reuseNumberInHandler() }
       }
-      return faults.value
+      precondition(status == 0, "\(status)")
     }
-    #expect(faults == 0)
   }
 
   @Test("of two that are ready together, one cancelled by the other's handler is not served")
@@ -416,9 +417,13 @@ struct DescriptorSourceTests {
     "a source whose number was closed and given out anew ends without harm to the new one",
     arguments: [false, true])
   func reusedNumber(isCancelled: Bool) async {
-    // In a process of its own, where nobody else takes the number.
     await #expect(processExitsWith: .success) { [isCancelled] in
-      try onOwnThread { reuseNumber(isCancelled) }
+      // A forked child has one thread: nobody else takes the number.
+      let status = inForkedChild {
+        reuseNumber(isCancelled)
+        return true
+      }
+      precondition(status == 0, "\(status)")
     }
   }
 

@@ -143,10 +143,11 @@ struct LoopSequenceTests {
     for try await message in thread.loop.messages(of: near) { numbers.append(message.bytes[0]) }
     #expect(numbers == Array(1...40))
 
-    var signals = thread.loop.deliveries(of: SIGWINCH).makeAsyncIterator()
-    raiseHere(SIGWINCH)
+    let signal = OwnSignal.take()
+    var signals = thread.loop.deliveries(of: signal).makeAsyncIterator()
+    raiseHere(signal)
     #expect(try await signals.next() == 1)
-    raiseHere(SIGWINCH)
+    raiseHere(signal)
     #expect(try await signals.next() == 1)
 
     let pipe = Pipe()
@@ -216,16 +217,6 @@ struct LoopSequenceTests {
     }
     #expect(eventually { loop.nextDeadline() == nil })
   }
-}
-
-/// Waits until `condition` holds, without blocking a thread of the pool.
-private func eventuallyAsync(_ condition: () -> Bool) async -> Bool {
-  let limit = MonotonicInstant.now.advanced(by: .seconds(60))
-  while !condition() {
-    if MonotonicInstant.now > limit { return false }
-    try? await Task.sleep(for: .milliseconds(1))
-  }
-  return true
 }
 
 extension Pipe {

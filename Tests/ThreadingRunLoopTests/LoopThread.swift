@@ -11,6 +11,10 @@ func onOwnThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) thr
   return result.value!
 }
 
+/// The mode for loops of a forked child: its one thread is the main thread, whose loop serves in common
+/// modes the main queue of Dispatch, with what the parent has put there.
+let ownMode = ThreadRunLoop.Mode("of the child")
+
 /// A thread that runs its loop until it is told to end.
 final class LoopThread: Sendable {
   let loop: ThreadRunLoop
@@ -83,4 +87,19 @@ extension Shared {
   func append<Element>(_ element: Element) where Value == [Element] {
     change { $0.append(element) }
   }
+}
+
+/// Waits until `condition` holds, without blocking a thread of the pool.
+///
+/// What is waited for may need a thread of the pool itself, behind all tests that have begun and share
+/// it: hence the limit of ten minutes, after which it gives up.
+///
+/// - Returns: Whether the condition came to hold.
+func eventuallyAsync(_ condition: () -> Bool) async -> Bool {
+  let limit = MonotonicInstant.now.advanced(by: .seconds(600))
+  while !condition() {
+    if MonotonicInstant.now > limit { return false }
+    try? await Task.sleep(for: .milliseconds(1))
+  }
+  return true
 }

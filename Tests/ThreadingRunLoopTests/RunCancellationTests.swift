@@ -7,12 +7,12 @@ import ThreadingPlatform
 struct RunCancellationTests {
   @Test("a run that sleeps ends when its thread is cancelled, on the word and in the poller")
   func sleeping() throws {
+    let signal = OwnSignal.take()
     for needsPoller in [false, true] {
       let made = Shared<ThreadRunLoop?>(nil)
       let thread = try PosixThread.start { () -> ThreadRunLoop.ExitReason in
         let loop = ThreadRunLoop.current
-        // A signal that no other test takes: SIGIO.
-        let source = needsPoller ? try? SignalSource(29) { _, _ in } : nil
+        let source = needsPoller ? try? SignalSource(signal) { _, _ in } : nil
         if let source { try? loop.add(source) }
         defer { source?.cancel() }
         made.set(loop)

@@ -96,7 +96,7 @@ struct RunLoopExecutorTests {
     let loop = await Task { made.wait { $0 } }.value
     let pinned = Pinned(on: loop)
     async let ran = pinned.stepAfterHop()
-    #expect(eventually { !loop.isInboxEmpty })
+    #expect(await eventuallyAsync { !loop.isInboxEmpty })
     mayEnd.set(true)
     #expect(await ran == loop.threadID)
     joinNow(join)

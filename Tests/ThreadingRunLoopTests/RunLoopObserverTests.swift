@@ -71,6 +71,89 @@ struct RunLoopObserverTests {
       ])
   }
 
+  @Test("only a loop that would wait tells of waiting: whatever there is to do first")
+  func waitingIsTold() throws {
+    let pipe = Pipe()
+    for usesPoller in [false, true] {
+      /// What is told of in a run, beside the points that come in every pass.
+      func told(
+        _ prepare: @escaping @Sendable (ThreadRunLoop, Shared<[String]>) -> Void,
+        _ run: @escaping @Sendable (ThreadRunLoop) -> Void
+      ) throws -> [String] {
+        try onOwnThread {
+          let loop = ThreadRunLoop.current
+          let log = Shared<[String]>([])
+          try? loop.add(
+            RunLoopObserver(for: [.beforeWaiting, .afterWaiting]) { _, activity in
+              log.append(name(activity))
+              // The only end of a run that has all the time.
+              if activity == .beforeWaiting { loop.stop() }
+            })
+          if usesPoller {
+            try? loop.add(DescriptorSource(pipe.reader, for: .readable) { _, _ in })
+          }
+          prepare(loop, log)
+          run(loop)
+          return log.value
+        }
+      }
+      let far = MonotonicInstant.now.advanced(by: .seconds(1_000))
+      let add: @Sendable (ThreadRunLoop, Shared<[String]>) -> Void = { loop, _ in
+        try? loop.add(ThreadTimer(at: far) { _ in })
+      }
+      // Something to wait for, but no time.
+      #expect(try told(add) { $0.poll() } == [])
+      #expect(try told(add) { $0.run(until: .now) } == [])
+      // Something to wait for, and time.
+      #expect(try told(add) { $0.run() } == ["before waiting", "after waiting"])
+      // A timer that is due: at once and in each pass.
+      #expect(
+        try told { loop, log in
+          try? loop.add(
+            ThreadTimer(every: .zero) { firing in
+              log.append("timer")
+              if log.value.count == 3 { loop.stop() }
+            })
+        } _: {
+          $0.run()
+        } == ["timer", "timer", "timer"])
+      // A stop that came before, a cancelled run.
+      #expect(
+        try told { loop, _ in
+          add(loop, Shared([]))
+          loop.stop()
+        } _: {
+          $0.run()
+        } == [])
+      // A block that was posted before, and ends the run.
+      #expect(
+        try told { loop, log in
+          add(loop, log)
+          loop.perform { log.append("block") }
+        } _: {
+          $0.run(mode: .default)
+        } == ["block"])
+      // A block that is there, and then nothing.
+      #expect(
+        try told { loop, log in
+          add(loop, log)
+          loop.perform { log.append("block") }
+        } _: {
+          $0.run()
+        } == ["block", "before waiting", "after waiting"])
+    }
+    // Nothing to wait for.
+    #expect(
+      try onOwnThread { () -> Int in
+        let count = Shared(0)
+        try? ThreadRunLoop.current.add(
+          RunLoopObserver(for: [.beforeWaiting, .afterWaiting]) { _, _ in count.change { $0 += 1 } }
+        )
+        ThreadRunLoop.current.run()
+        return count.value
+      } == 0)
+  }
+
   @Test("observers of one point are told by order, then as added; one that is told once, once")
   func severalObservers() throws {
     let log = try onOwnThread {

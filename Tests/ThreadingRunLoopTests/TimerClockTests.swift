@@ -153,23 +153,76 @@ struct TimerClockTests {
     }
   }
 
-  @Test("the descriptors of the alarms go with the loop")
+  @Test(
+    "the descriptors of the alarms go with the loop",
+    .disabled(if: ThreadSanitizer.isActive, "it lets a child of a process with threads start none"))
   func freed() async {
     await #expect(processExitsWith: .success) {
-      // Once, for what the process makes once.
-      func useAlarms() throws {
-        try onOwnThread {
-          for clock in TimerClock.allCases {
-            try? ThreadRunLoop.current.add(ThreadTimer(after: .seconds(100), on: clock) { _ in })
+      // A forked child has one thread: nobody else opens descriptors there.
+      let status = inForkedChild {
+        let before = ProcessFigures.now().descriptors
+        for _ in 0..<20 {
+          try? onOwnThread {
+            let loop = ThreadRunLoop.current
+            for clock in TimerClock.allCases {
+              try? loop.add(ThreadTimer(after: .seconds(100), on: clock) { _ in })
+            }
+            loop.poll()
+            // epoll, its wake, two alarms.
+            guard ProcessFigures.now().descriptors == before + 4 else { fatalError("not four") }
           }
-          ThreadRunLoop.current.poll()
         }
+        return ProcessFigures.now().descriptors == before
       }
-      try useAlarms()
-      let before = ProcessFigures.now().descriptors
-      for _ in 0..<20 { try useAlarms() }
-      // Dispatch may have opened a few of its own meanwhile.
-      precondition(ProcessFigures.now().descriptors < before + 20)
+      precondition(status == 0, "\(status)")
+    }
+  }
+
+  @Test("an alarm that has rung is set anew, though the moment that it is for has stayed the same")
+  func setAnew() throws {
+    let world = try World()
+    defer { world.end() }
+    let due = world.moment(100, .wall)
+    try world.loop.add(ThreadTimer(at: due) { _ in })
+    #expect(world.waitUntilAsleep())
+    // It rings in time, but before the loop looks the clock is set back by an hour.
+    world.clocks.advance([.wall: 100], andBack: true)
+    #expect(eventually { world.clocks.alarm(.wall) == due.nanoseconds })
+    #expect(world.waitUntilAsleep())
+  }
+
+  @Test(
+    "where the boot clock is a day ahead, timers go by it",
+    .enabled(if: TimeNamespace.isAllowed, "only root may make a time namespace"))
+  func timeNamespace() async {
+    await #expect(processExitsWith: .success) {
+      precondition(TimeNamespace.prepare(bootAhead: 86_400))
+      // The next child is in it.
+      let status = inForkedChild {
+        let loop = ThreadRunLoop.current
+        let due = TimerMoment.now(on: .boot).advanced(by: .milliseconds(20))
+        guard due.nanoseconds - MonotonicInstant.now.nanoseconds > 86_400_000_000_000 else {
+          return false
+        }
+        let fired = Shared<ThreadTimer.Firing?>(nil)
+        let isLate = Shared(false)
+        let timer = try? ThreadTimer(at: due) { firing in
+          isLate.set(TimerMoment.now(on: .boot).nanoseconds >= due.nanoseconds)
+          fired.set(firing)
+        }
+        guard let timer, (try? loop.add(timer, in: [ownMode])) != nil else { return false }
+        // Both are told on the monotonic clock, from which the other one's day is taken out.
+        let start = MonotonicInstant.now
+        guard let next = loop.nextDeadline(in: ownMode), next < start.advanced(by: .seconds(1))
+        else {
+          return false
+        }
+        guard loop.run(mode: ownMode, until: start.advanced(by: .seconds(25))) == .finished,
+          let firing = fired.value, isLate.value
+        else { return false }
+        return firing.moment == due && firing.scheduled < start.advanced(by: .seconds(1))
+      }
+      precondition(status == 0, "\(status)")
     }
   }
 
@@ -184,6 +237,30 @@ struct TimerClockTests {
     #expect(TimerMoment(now) == TimerMoment(nanoseconds: now.nanoseconds, on: .monotonic))
     // The machine has been up no less than the monotonic clock has gone.
     #expect(TimerMoment.now(on: .boot).nanoseconds >= now.nanoseconds)
+  }
+}
+
+/// Clocks of their own for child processes.
+private enum TimeNamespace {
+  private static let flag: CInt = 0x80
+
+  private static func unshare() -> Bool {
+    typealias Unshare = @convention(c) (CInt) -> CInt
+    // The Glibc module does not show it.
+    guard let address = unsafe dlsym(nil, "unshare") else { return false }
+    return unsafe unsafeBitCast(address, to: Unshare.self)(flag) == 0
+  }
+
+  /// Whether this process may have some made; tried in a child, so nothing is changed.
+  static let isAllowed = inForkedChild { prepare(bootAhead: 1) } == 0
+
+  /// Has the next children of this thread begin with a boot clock that is so many seconds ahead.
+  static func prepare(bootAhead seconds: Int) -> Bool {
+    guard unshare(), let file = unsafe fopen("/proc/thread-self/timens_offsets", "w") else {
+      return false
+    }
+    let written = unsafe fputs("boottime \(seconds) 0\n", file)
+    return unsafe fclose(file) == 0 && written >= 0
   }
 }
 
@@ -233,12 +310,14 @@ private final class FakeClocks: TimerClocks {
   }
 
   /// Moves clocks by seconds, and rings what rings then: alarms that are due, and that of the time of
-  /// day, which rings whenever that is set.
-  func advance(_ seconds: [TimerClock: Int64]) {
+  /// day, which rings whenever that is set. If `andBack`, a clock shows what it showed before when it
+  /// is next looked at.
+  func advance(_ seconds: [TimerClock: Int64], andBack: Bool = false) {
     for (clock, change) in seconds {
       let now = shown.change { shown in
-        shown[clock, default: Self.start.nanoseconds] += change * 1_000_000_000
-        return shown[clock]!
+        let now = shown[clock, default: Self.start.nanoseconds] + change * 1_000_000_000
+        if !andBack { shown[clock] = now }
+        return now
       }
       guard let alarm = alarms.value[clock] else { continue }
       if clock == .wall || (alarm.setting.value ?? .max) <= now { alarm.ring() }
@@ -256,5 +335,9 @@ private final class FakeAlarm: ClockAlarm {
 
   func set(to nanoseconds: Int64?) { setting.set(nanoseconds) }
   func clear() { while readByte(pipe.reader) != nil {} }
-  func ring() { pipe.write() }
+  /// Rings once for each time that it is set.
+  func ring() {
+    setting.set(nil)
+    pipe.write()
+  }
 }

@@ -256,6 +256,14 @@ extension SystemThread {
     return body()
   }
 
+  /// Has the calling thread take a signal from now on.
+  package static func unblock(_ signal: CInt) {
+    var set = sigset_t()
+    _ = unsafe sigemptyset(&set)
+    _ = unsafe sigaddset(&set, signal)
+    _ = unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
+  }
+
   /// Whether a thread can block a signal: there is such a signal, and it is neither one that cannot be
   /// blocked nor one of the C library's own.
   package static func canBlock(_ signal: CInt) -> Bool {

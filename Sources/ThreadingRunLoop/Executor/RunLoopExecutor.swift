@@ -6,7 +6,9 @@ internal import ThreadingPlatform
 /// ```swift
 /// actor Sensor {
 ///   let executor: RunLoopExecutor
-///   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+///   nonisolated var unownedExecutor: UnownedSerialExecutor {
+///     unsafe executor.asUnownedSerialExecutor()
+///   }
 ///   init(on loop: ThreadRunLoop) { executor = RunLoopExecutor(loop) }
 /// }
 /// ```

@@ -15,7 +15,8 @@ public import ThreadingPlatform
 /// The system gives a signal that was sent to the process to any thread that does not block it. If all
 /// threads block it, it waits. Threads of Dispatch block most signals, and so does every thread, and
 /// every child process, that is started from one of them, unless it is given another signal mask;
-/// the main thread of a program blocks none.
+/// the main thread of a program blocks none. ``isBlockedEverywhere`` tells whether nothing can come, and
+/// ``unblockOnCurrentThread()`` has a thread take the signal, such as that of the loop.
 ///
 /// Any number of sources may watch one signal, each with its own count. A child made by `fork`
 /// reports to none of them.
@@ -47,6 +48,29 @@ public final class SignalSource: InputSource, @unchecked Sendable {
     subscription = try SignalSubscription(signal: signal)
     super.init()
   }
+
+  /// Whether at this moment each thread of the process blocks the signal, so that it waits until one
+  /// takes it.
+  ///
+  /// Blocking is each thread's own affair and may change at any time: the answer is for finding out why
+  /// nothing comes. False where there is no `proc` file system, which tells.
+  ///
+  /// - Complexity: A few system calls for each thread, up to the first that takes the signal.
+  public var isBlockedEverywhere: Bool {
+    let threads = SystemTask.identifiers()
+    return !threads.isEmpty
+      && threads.allSatisfy { SystemTask.blockedSignals(of: $0)?.contains(signal) ?? true }
+  }
+
+  /// Has the calling thread take the signal, if it was blocking it: what waits comes at once.
+  ///
+  /// ```swift
+  /// loop.perform { source.unblockOnCurrentThread() }
+  /// ```
+  ///
+  /// A thread begins with the mask of the one that starts it, so a thread that Dispatch has started, and
+  /// whatever is started from there, blocks most signals until it does this.
+  public func unblockOnCurrentThread() { SystemThread.unblock(signal) }
 
   // MARK: - For the loop
 

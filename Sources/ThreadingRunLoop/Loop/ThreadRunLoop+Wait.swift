@@ -22,6 +22,8 @@ extension ThreadRunLoop {
         plan.poller = waitPlan(modes).poller
       } else if hasReason(plan, frame, modes) {
         if isTold(.beforeWaiting) || isTold(.afterWaiting) {
+          // A timer that is due, or a run whose time is up, leaves nothing to wait for.
+          guard isAhead(wakeMoment(plan, frame, modes)) else { return look(plan) }
           tell(.beforeWaiting, modes)
           // What the observers did may be a reason not to sleep.
           plan = waitPlan(modes)
@@ -33,6 +35,11 @@ extension ThreadRunLoop {
         }
       }
     }
+    look(plan)
+  }
+
+  /// Looks at the descriptors, if there are any, without waiting.
+  private func look(_ plan: WaitPlan) {
     if let poller = plan.poller { look(poller, until: MonotonicInstant(nanoseconds: 0)) }
   }
 
@@ -68,15 +75,23 @@ extension ThreadRunLoop {
       || thread.isCancelled
   }
 
+  /// When a sleep has to end by itself.
+  private func wakeMoment(_ plan: WaitPlan, _ frame: Frame, _ modes: UInt64) -> MonotonicInstant {
+    let deadline = min(frame.deadline, plan.timer ?? .distantFuture)
+    guard pollsMainQueue(in: modes) else { return deadline }
+    return min(deadline, .now.advanced(by: Self.mainQueuePollInterval))
+  }
+
+  private func isAhead(_ moment: MonotonicInstant) -> Bool {
+    moment == .distantFuture || moment > .now
+  }
+
   /// Sleeps until a moment or until woken.
   ///
   /// - Returns: false if there was no need to: something came meanwhile.
   private func sleep(_ plan: WaitPlan, _ frame: Frame, _ modes: UInt64) -> Bool {
-    var deadline = min(frame.deadline, plan.timer ?? .distantFuture)
-    if pollsMainQueue(in: modes) {
-      deadline = min(deadline, .now.advanced(by: Self.mainQueuePollInterval))
-    }
-    guard deadline == .distantFuture || deadline > .now else { return false }
+    let deadline = wakeMoment(plan, frame, modes)
+    guard isAhead(deadline) else { return false }
     if let limit = lookOutLimit, lookOut(plan.poller, until: limit, deadline) { return false }
     guard let poller = plan.poller else {
       guard wakeWord.beginSleep(inPoll: false) else { return false }

@@ -29,7 +29,7 @@ public final class RunLoopObserver: @unchecked Sendable {
     public static let beforeSources = Activity(rawValue: 1 << 2)
     /// The loop is about to sleep, unless the observers give it something to do.
     public static let beforeWaiting = Activity(rawValue: 1 << 3)
-    /// The loop is awake again.
+    /// The loop is awake again, or was kept awake: follows each ``beforeWaiting``.
     public static let afterWaiting = Activity(rawValue: 1 << 4)
     /// The run ends.
     public static let exit = Activity(rawValue: 1 << 5)
