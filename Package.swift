@@ -29,6 +29,7 @@ let guideChapters = [
   "17-Asynchronous",
   "19-Dependencies",
   "20-Background-Import",
+  "22-Large-Files",
   "24-Actors-On-A-Thread",
   "25-Finding-Trouble",
 ]

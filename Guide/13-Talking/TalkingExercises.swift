@@ -60,7 +60,7 @@ extension TalkingChapter {
 
 extension LoopChapter.LoopThread {
   /// Ends the thread when it has handled what is in a mailbox.
-  fileprivate func end(after mailbox: Mailbox<Int>) throws {
+  func end<Message>(after mailbox: Mailbox<Message>) throws {
     mailbox.close()
     while try loop.performAndWait({ mailbox.isScheduled }) {}
     try end()

@@ -20,6 +20,7 @@ enum Book {
     AsynchronousChapter.self,
     GraphChapter.self,
     ImportChapter.self,
+    LargeFilesChapter.self,
     ActorsChapter.self,
     TroubleChapter.self,
   ]

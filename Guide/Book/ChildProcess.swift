@@ -13,21 +13,31 @@ struct ChildProcess {
 
   /// Runs a part of a chapter in a process of its own, and waits for its end.
   ///
+  /// - Parameters:
+  ///   - part: its name.
+  ///   - chapter: whose part it is.
+  ///   - input: the file that is its standard input; none if nil.
+  /// - Returns: how it ended.
   /// - Throws: what the system says if it starts no process.
-  static func run(_ part: String, of chapter: any Chapter.Type) throws -> ChildProcess {
-    try run("/proc/self/exe", ["run", String(chapter.number), "--part", part])
+  static func run(
+    _ part: String, of chapter: any Chapter.Type, input: String? = nil
+  ) throws -> ChildProcess {
+    try run("/proc/self/exe", ["run", String(chapter.number), "--part", part], input: input)
   }
 
   /// Runs a program, and waits for its end.
   ///
   /// - Throws: what the system says if it starts no process.
-  static func run(_ program: String, _ arguments: [String]) throws -> ChildProcess {
+  static func run(
+    _ program: String, _ arguments: [String], input: String? = nil
+  ) throws -> ChildProcess {
     let process = Process()
     let output = Pipe()
     let errors = Pipe()
     process.executableURL = URL(filePath: program).resolvingSymlinksInPath()
     process.arguments = arguments
-    process.standardInput = FileHandle.nullDevice
+    process.standardInput =
+      try input.map { try FileHandle(forReadingFrom: URL(filePath: $0)) } ?? FileHandle.nullDevice
     process.standardOutput = output
     process.standardError = errors
     // A crash is what is wanted here; its stack trace would only take time.
