@@ -30,6 +30,7 @@ let guideChapters = [
   "19-Dependencies",
   "20-Background-Import",
   "22-Large-Files",
+  "23-Which-Way",
   "24-Actors-On-A-Thread",
   "25-Finding-Trouble",
 ]

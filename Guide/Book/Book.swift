@@ -21,6 +21,7 @@ enum Book {
     GraphChapter.self,
     ImportChapter.self,
     LargeFilesChapter.self,
+    WaysChapter.self,
     ActorsChapter.self,
     TroubleChapter.self,
   ]
