@@ -22,6 +22,10 @@ enum ThreadChapter: Chapter {
     page.section("A detached thread brings nothing back")
     page.claim("its message came through the latch", try detached() == "done")
 
+    page.section("Threads and objects")
+    page.claim("a subclass, made first and started later: 5050", try sumBySubclass() == 5_050)
+    page.claim("an object's method has run on a thread of its own", try fillInBackground())
+
     page.section("Two families, one vocabulary")
     page.claim("PosixThread: the answer and the name", try named(PosixThread.self) == "adder: 5050")
     page.claim(

@@ -21,6 +21,17 @@ enum CostChapter: Chapter {
     if Sanitizer.isAddress { page.skip(aboutGuard) } else { page.claim(aboutGuard, stack.hasGuard) }
     page.figure("its stack in /proc/self/maps", stack.line)
 
+    let usage = try usageOfStack()
+    let aboutMarks = "100 calls of 1 KiB have left their marks on one of 1 MiB"
+    // The address sanitizer keeps variables elsewhere.
+    if Sanitizer.isAddress {
+      page.skip(aboutMarks)
+    } else {
+      page.claim(aboutMarks, (100 << 10..<1 << 20).contains(usage.highWaterMark))
+    }
+    page.figure(
+      "used", "\(usage.highWaterMark / 1_024) KiB at most, of \(usage.size / 1_024) KiB")
+
     page.section("Time")
     let times = try startingTimes()
     page.figure("start and join a thread", "\(Figures.tenths(times.thread)) us")

@@ -31,6 +31,19 @@ extension CostChapter {
       answer: try thread.join(), hasGuard: hasGuard, line: index.map { maps[$0] } ?? "not found")
   }
 
+  static func usageOfStack() throws -> StackUsage {
+    // snippet: usage
+    var attributes = ThreadAttributes(stackSize: 1 << 20)
+    attributes.isStackMeasured = true  // begin with a clean one
+    let thread = try PosixThread.start(attributes) {
+      _ = descend(100)
+      return try ThreadHandle.current.stackUsage()
+    }
+    let usage = try thread.join()
+    // end
+    return usage
+  }
+
   /// An address on the calling thread's stack.
   private static func addressOnStack() -> UInt {
     var value = 0

@@ -23,7 +23,7 @@ extension TalkingChapter {
 
   /// Starts a thread that writes into a pipe. When it has ended, nobody has the end for writing any more,
   /// and so the pipe ends.
-  private static func startWriter() throws -> (reading: Descriptor, PosixThread<Bool, Never>) {
+  static func startWriter() throws -> (reading: Descriptor, PosixThread<Bool, Never>) {
     let pipe = try Descriptor.pipe()
     let writer = try PosixThread.start { [writing = pipe.writing] in
       ["one\n", "two\r\n", "three"].allSatisfy { writing.write($0) }

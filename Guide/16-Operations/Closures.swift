@@ -33,6 +33,31 @@ extension OperationsChapter {
     return met.value == 3
   }
 
+  // snippet: progress
+  final class Copy: ThreadOperation, @unchecked Sendable {
+    override func main() {
+      progress.addTotal(4)
+      for _ in 1...4 where !isCancelled {
+        // copy a quarter
+        progress.advance()
+      }
+    }
+  }
+  // end
+
+  static func percentsOfCopy() throws -> [Int] {
+    let percents = Locked<[Int]>([])
+    // snippet: observe
+    let copy = Copy(name: "copy")
+    copy.progress.observe(on: nil) { counts in
+      percents.withLock { $0.append(counts.percent) }
+    }
+    try ThreadOperationQueue(name: "copies").add(copy)
+    copy.wait()
+    // end
+    return percents.withLock { $0 }
+  }
+
   static func sumByOperation() throws -> Int {
     // snippet: result
     let sum = ResultOperation { (1...100).reduce(0, +) }

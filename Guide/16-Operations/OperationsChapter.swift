@@ -31,6 +31,11 @@ enum OperationsChapter: Chapter {
     page.claim("a queue of width 1 keeps the order", try serialQueue() == [1, 2, 3])
     page.claim("three closures of a group ran at the same time", try groupMeets())
 
+    page.section("How far?")
+    let percents = try percentsOfCopy()
+    page.claim(
+      "told: 25, 50, 75, 100 percent", percents.filter { $0 > 0 } == [25, 50, 75, 100])
+
     page.section("Results")
     page.claim("an operation with a value: 5050", try sumByOperation() == 5_050)
     page.claim("an object's method, called later: 4", try invoke("four") == 4)

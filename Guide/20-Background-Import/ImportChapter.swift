@@ -7,7 +7,6 @@ struct ImportChapter: Chapter {
   static let name = "import"
   static let title = "Import a large data set and stay responsive"
   static let folder = "20-Background-Import"
-  static let solutions: [Solution] = []
 
   let options: ImportOptions
   let console: Console

@@ -2,14 +2,11 @@ import Threading
 
 extension TroubleChapter {
   // snippet: dump
-  /// A line for each of some threads: its name, whether it runs, and in which call of the kernel it sleeps.
+  /// A line for each of some threads: its name, what the kernel has it doing, and its processor time.
   static func describe(_ threads: [ThreadHandle]) -> [String] {
-    threads.map { thread in
-      let id = thread.kernelID
-      let isRunning = ProcFile.field(3, thread: id) == "R"
-      let place = ProcFile.lines("/proc/self/task/\(id)/wchan").first ?? "0"
-      let sleep = place == "0" ? "sleeps" : "sleeps in \(place)"
-      return Figures.padded(thread.name ?? "?", to: 8) + (isRunning ? "runs" : sleep)
+    threads.compactMap { ThreadSnapshot(id: $0.kernelID) }.map { thread in
+      Figures.padded(thread.name ?? "?", to: 8) + Figures.padded("\(thread.activity)", to: 9)
+        + Figures.milliseconds(thread.processorTime)
     }
   }
   // end
@@ -36,16 +33,12 @@ extension TroubleChapter {
   }
 
   private static func isRight(_ lines: [String]) -> Bool {
-    lines[0].contains("sleeps") && lines[1].contains("sleeps") && lines[2].contains("runs")
+    lines[0].contains("sleeping") && lines[1].contains("sleeping") && lines[2].contains("running")
   }
 
   // snippet: time
   /// How long the calling thread has had a processor.
-  static var processorTime: Duration {
-    let file = "/proc/self/task/\(ThreadHandle.current.kernelID)/schedstat"
-    let first = ProcFile.lines(file).first?.split(separator: " ").first
-    return .nanoseconds(first.flatMap { Int64($0) } ?? 0)
-  }
+  static var processorTime: Duration { ThreadSnapshot.current?.processorTime ?? .zero }
   // end
 
   static func processorTimes() throws -> (busy: Duration, sleepy: Duration) {
@@ -60,5 +53,22 @@ extension TroubleChapter {
       return processorTime
     }
     return (try busy.join(), try sleepy.join())
+  }
+
+  /// The calls of a thread that waits at an event, innermost first; nil if they cannot be had.
+  static func callsOfWaiter() throws -> [ThreadDump.Frame]? {
+    let isOver = ResetEvent(.manual)
+    let waiter = try PosixThread.start(ThreadAttributes(name: "waiter")) { isOver.wait() }
+    let limit = MonotonicInstant.now.advanced(by: .seconds(4))
+    while ThreadSnapshot(id: waiter.handle.kernelID)?.activity != .sleeping,
+      MonotonicInstant.now < limit
+    {}
+    // snippet: calls
+    let dump = try ThreadDump.capture()
+    let entry = dump.threads.first { $0.thread.name == "waiter" }
+    // end
+    isOver.set()
+    try waiter.join()
+    return entry?.gap == nil ? entry?.frames : nil
   }
 }

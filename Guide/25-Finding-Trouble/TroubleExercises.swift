@@ -28,13 +28,12 @@ extension TroubleChapter {
       }
     }
     isHot.wait()
-    let used = threads.map { thread -> (String?, Int) in
-      let line = ProcFile.lines("/proc/self/task/\(thread.handle.kernelID)/schedstat").first
-      return (thread.name, line?.split(separator: " ").first.flatMap { Int($0) } ?? 0)
-    }
+    let ids = Set(threads.map(\.handle.kernelID))
+    let busiest = ThreadSnapshot.all().filter { ids.contains($0.id) }
+      .max { $0.processorTime < $1.processorTime }
     _ = isOver.testAndSet()
     for thread in threads { try thread.join() }
-    return used.max { $0.1 < $1.1 }?.0
+    return busiest?.name
   }
 
   /// How late the timer of a loop fires at worst when a block holds the loop up.

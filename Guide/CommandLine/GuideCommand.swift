@@ -83,6 +83,9 @@ enum GuideCommand: Equatable {
     if rest == ["--explain"] { return .explain(chapter.number) }
     if chapter == ImportChapter.self {
       if asksForHelp(rest) { return .importHelp }
+      if let word = rest.first, word == "--solution" || word.hasPrefix("--solution=") {
+        return try ChapterOptions(rest, of: chapter).command
+      }
       return .importFeed(try ImportOptions(rest))
     }
     return try ChapterOptions(rest, of: chapter).command

@@ -30,6 +30,7 @@ enum HelpText {
     Chapter \(ImportChapter.number): \(ImportChapter.title)
 
     usage: guide import [OPTIONS] [FEED]
+           guide import --solution K      run the solution of the chapter's exercise K
 
     FEED is a folder with a GTFS transit feed: stops.txt, routes.txt, trips.txt, stop_times.txt and,
     if there, agency.txt, calendar.txt, calendar_dates.txt. Without it, a small feed that comes with
