@@ -1,9 +1,9 @@
-import Foundation
+import BenchmarkSupport
 import Glibc
 import Synchronization
 import Threading
 
-/// A lock in a class of its own, the form in which all are compared.
+/// A lock that takes part.
 protocol ContendedLock: AnyObject, Sendable {
   init()
   func withLock(_ body: () -> Void)
@@ -16,12 +16,10 @@ extension ContendedLock {
   static var isShared: Bool { true }
 }
 
-final class FastLock: ContendedLock {
-  private let lock = FastMutex()
-
-  @inline(__always)
-  func withLock(_ body: () -> Void) { lock.withLock(body) }
-}
+extension FastLock: ContendedLock {}
+extension FoundationLock: ContendedLock {}
+extension SynchronizationLock: ContendedLock {}
+extension PthreadLock: ContendedLock {}
 
 final class FairLock: ContendedLock {
   private let lock = FairMutex()
@@ -37,8 +35,8 @@ final class WriteLock: ContendedLock {
   func withLock(_ body: () -> Void) { lock.withWriteLock(body) }
 }
 
-final class FoundationLock: ContendedLock {
-  private let lock = NSLock()
+final class PthreadAdaptiveLock: ContendedLock {
+  private let lock = PthreadMutex(kind: .adaptive)
 
   @inline(__always)
   func withLock(_ body: () -> Void) {
@@ -48,52 +46,8 @@ final class FoundationLock: ContendedLock {
   }
 }
 
-final class SynchronizationLock: ContendedLock {
-  private let lock = Mutex<Void>(())
-
-  @inline(__always)
-  func withLock(_ body: () -> Void) { lock.withLock { _ in body() } }
-}
-
-/// A `pthread_mutex_t` in memory of its own, which keeps its address.
-// SAFETY of @safe and @unchecked: the pointer is valid from init to deinit, and a mutex is made to
-// be used from many threads.
-@safe
-class PthreadLock: ContendedLock, @unchecked Sendable {
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-
-  class var kind: CInt { 0 }
-
-  required init() {
-    unsafe mutex = .allocate(capacity: 1)
-    var attributes = pthread_mutexattr_t()
-    _ = unsafe pthread_mutexattr_init(&attributes)
-    _ = unsafe pthread_mutexattr_settype(&attributes, Self.kind)
-    let code = unsafe pthread_mutex_init(mutex, &attributes)
-    precondition(code == 0, "pthread_mutex_init: errno \(code)")
-    _ = unsafe pthread_mutexattr_destroy(&attributes)
-  }
-
-  deinit {
-    _ = unsafe pthread_mutex_destroy(mutex)
-    unsafe mutex.deallocate()
-  }
-
-  @inline(__always)
-  final func withLock(_ body: () -> Void) {
-    _ = unsafe pthread_mutex_lock(mutex)
-    body()
-    _ = unsafe pthread_mutex_unlock(mutex)
-  }
-}
-
-final class PthreadAdaptiveLock: PthreadLock, @unchecked Sendable {
-  /// `PTHREAD_MUTEX_ADAPTIVE_NP`, which the Glibc module does not show.
-  override class var kind: CInt { 3 }
-}
-
 /// A `pthread_spinlock_t` in memory of its own.
-// SAFETY of @safe and @unchecked: as for PthreadLock.
+// SAFETY of @safe and @unchecked: as for PthreadMutex.
 @safe
 final class SpinLock: ContendedLock, @unchecked Sendable {
   private let lock: UnsafeMutablePointer<pthread_spinlock_t>

@@ -1,3 +1,5 @@
+import BenchmarkSupport
+
 /// A lock that takes part.
 struct Entrant: Sendable {
   let name: String

@@ -21,6 +21,7 @@ struct Report {
       + [
         row.nanoseconds, row.minimumNanoseconds, row.processorNanoseconds, row.shareRatio,
         row.handedPercent, row.longestMilliseconds, row.worstMilliseconds,
+        row.starvedMilliseconds,
       ].map { String(format: "%.2f", $0) }
   }
 

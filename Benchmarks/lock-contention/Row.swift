@@ -6,12 +6,12 @@ struct Row: Codable, Equatable {
   let nanoseconds: Double
   let minimumNanoseconds: Double
   let processorNanoseconds: Double
-  /// Turns of the most served thread for one of the least served, which counts as one if it had
-  /// none.
+  /// Turns of the most served thread for one of the least served.
   let shareRatio: Double
   let handedPercent: Double
   let longestMilliseconds: Double
   let worstMilliseconds: Double
+  let starvedMilliseconds: Double
 
   enum CodingKeys: String, CodingKey, CaseIterable {
     case lock
@@ -24,9 +24,10 @@ struct Row: Codable, Equatable {
     case handedPercent = "handed_%"
     case longestMilliseconds = "longest_ms"
     case worstMilliseconds = "worst_ms"
+    case starvedMilliseconds = "starved_ms"
   }
 
-  /// - Precondition: There is a slice of either kind, and each has a turn.
+  /// - Precondition: There is a slice of either kind.
   init(lock: String, threads: Int, slices: [Slice], timed: [Slice]) {
     self.lock = lock
     self.threads = threads
@@ -36,10 +37,11 @@ struct Row: Codable, Equatable {
     minimumNanoseconds = wall.min()!
     processorNanoseconds = Self.median(slices.map { Double($0.processor) / Double($0.total) })
     shareRatio = Self.median(
-      slices.map { Double($0.turns.max()!) / Double(max(1, $0.turns.min()!)) })
+      slices.map { Double($0.turns.max()!) / Double($0.turns.min()!) })
     handedPercent = Self.median(slices.map { 100 * Double($0.handovers) / Double($0.total) })
     longestMilliseconds = Self.median(timed.map { Double($0.longest) / 1e6 })
     worstMilliseconds = timed.map { Double($0.longest) / 1e6 }.max()!
+    starvedMilliseconds = timed.map { Double($0.starved) / 1e6 }.max()!
   }
 
   private static func median(_ values: [Double]) -> Double {
@@ -51,5 +53,5 @@ struct Row: Codable, Equatable {
 }
 
 extension Slice {
-  fileprivate var total: Int { max(1, turns.reduce(0, +)) }
+  fileprivate var total: Int { turns.reduce(0, +) }
 }

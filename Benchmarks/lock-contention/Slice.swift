@@ -19,12 +19,14 @@ struct Slice: Sendable {
   /// Nanoseconds from the first turn to the last, and of processor time over all threads.
   let wall: Int64
   let processor: Int64
-  /// Turns of each thread.
+  /// Turns of each thread, one at least.
   let turns: [Int]
-  /// Turns of another thread than the turn before.
+  /// Turns of another thread than the turn before: of one thread there are none.
   let handovers: Int
   /// The longest time in nanoseconds that any thread went without a turn; 0 if not timed.
   let longest: Int64
+  /// The same, without the time in which that thread was ready to run and had no processor.
+  let starved: Int64
 
   /// A lock that let two threads in at a time.
   struct WrongCount: Error, CustomStringConvertible {
@@ -77,7 +79,8 @@ struct Slice: Sendable {
     return Slice(
       wall: results.map(\.end).max()! - results.map(\.start).min()!,
       processor: results.map(\.processor).reduce(0, +), turns: turns,
-      handovers: shared.handovers, longest: results.map(\.longest).max()!)
+      handovers: shared.handovers, longest: results.map(\.longest).max()!,
+      starved: results.map(\.starved).max()!)
   }
 
   @inline(__always)
@@ -89,7 +92,11 @@ struct Slice: Sendable {
     let processor = processorTime()
     result.start = MonotonicInstant.now.nanoseconds
     var last = result.start
-    while !stop.isRaised {
+    var ready = ReadyTime()
+    defer { ready.close() }
+    _ = ready.take()
+    // A turn at least, so that there are figures of a thread that first runs when the time is up.
+    repeat {
       place.lock.withLock {
         place.turn(of: index)
         state = Work.steps(setting.stepsInside, from: state)
@@ -98,10 +105,18 @@ struct Slice: Sendable {
       state = Work.steps(setting.stepsOutside, from: state)
       if setting.timesTurns {
         let now = MonotonicInstant.now.nanoseconds
-        result.longest = max(result.longest, now - last)
+        let time = now - last
+        result.longest = max(result.longest, time)
         last = now
+        // No look at the kernel's figure for less than it may keep a thread from its processor.
+        if time < 100_000 {
+          result.starved = max(result.starved, time)
+        } else {
+          result.starved = max(result.starved, time - ready.take())
+          last = MonotonicInstant.now.nanoseconds
+        }
       }
-    }
+    } while !stop.isRaised
     result.end = MonotonicInstant.now.nanoseconds
     result.processor = processorTime() - processor
     Work.swallow(state)
@@ -120,6 +135,7 @@ struct Slice: Sendable {
 private struct Turns: Sendable {
   var count = 0
   var longest: Int64 = 0
+  var starved: Int64 = 0
   var start: Int64 = 0
   var end: Int64 = 0
   var processor: Int64 = 0
@@ -145,6 +161,7 @@ private final class Place<Lock: ContendedLock>: @unchecked Sendable {
   private struct Cell {
     var count = 0
     var handovers = 0
+    /// The thread whose turn was last; -1 before the first.
     var last = -1
   }
 
@@ -164,10 +181,10 @@ private final class Place<Lock: ContendedLock>: @unchecked Sendable {
   @inline(__always)
   func turn(of thread: Int) {
     unsafe cell.pointee.count &+= 1
-    if unsafe cell.pointee.last != thread {
-      unsafe cell.pointee.last = thread
-      unsafe cell.pointee.handovers &+= 1
-    }
+    let last = unsafe cell.pointee.last
+    guard last != thread else { return }
+    unsafe cell.pointee.last = thread
+    if last >= 0 { unsafe cell.pointee.handovers &+= 1 }
   }
 
   var count: Int { unsafe cell.pointee.count }

@@ -1,40 +1,5 @@
+import BenchmarkSupport
 import Glibc
-
-/// A `pthread_mutex_t` in memory of its own, which keeps its address.
-// SAFETY of @safe and @unchecked: the pointer is valid from init to deinit, and a mutex is made to
-// be used from many threads.
-@safe
-final class PthreadMutex: @unchecked Sendable {
-  enum Kind {
-    case normal
-    case recursive
-  }
-
-  fileprivate let mutex: UnsafeMutablePointer<pthread_mutex_t>
-
-  init(kind: Kind = .normal) {
-    unsafe mutex = .allocate(capacity: 1)
-    var attributes = pthread_mutexattr_t()
-    _ = unsafe pthread_mutexattr_init(&attributes)
-    defer { _ = unsafe pthread_mutexattr_destroy(&attributes) }
-    if kind == .recursive {
-      _ = unsafe pthread_mutexattr_settype(&attributes, CInt(PTHREAD_MUTEX_RECURSIVE))
-    }
-    let code = unsafe pthread_mutex_init(mutex, &attributes)
-    precondition(code == 0, "pthread_mutex_init: errno \(code)")
-  }
-
-  deinit {
-    _ = unsafe pthread_mutex_destroy(mutex)
-    unsafe mutex.deallocate()
-  }
-
-  @inline(__always)
-  func lock() { _ = unsafe pthread_mutex_lock(mutex) }
-
-  @inline(__always)
-  func unlock() { _ = unsafe pthread_mutex_unlock(mutex) }
-}
 
 /// A `pthread_cond_t` in memory of its own.
 // SAFETY of @safe and @unchecked: as for PthreadMutex.

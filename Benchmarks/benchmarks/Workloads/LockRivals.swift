@@ -1,4 +1,4 @@
-import Dispatch
+import BenchmarkSupport
 import Foundation
 import Synchronization
 import Threading
@@ -9,48 +9,19 @@ protocol LockUnderTest: AnyObject, Sendable {
   func withLock(_ body: () -> Void)
 }
 
+extension FastLock: LockUnderTest {}
+extension FoundationLock: LockUnderTest {}
+extension SynchronizationLock: LockUnderTest {}
+extension PthreadLock: LockUnderTest {}
+
 /// One that can be held for writing, where `withLock` holds it for reading.
 protocol WriteLockUnderTest: LockUnderTest {
   func withWriteLock(_ body: () -> Void)
 }
 
-final class OurLock: WriteLockUnderTest {
-  private let lock = FastMutex()
-
+extension FastLock: WriteLockUnderTest {
   @inline(__always)
-  func withLock(_ body: () -> Void) { lock.withLock(body) }
-
-  @inline(__always)
-  func withWriteLock(_ body: () -> Void) { lock.withLock(body) }
-}
-
-final class FoundationLock: LockUnderTest {
-  private let lock = NSLock()
-
-  @inline(__always)
-  func withLock(_ body: () -> Void) {
-    lock.lock()
-    body()
-    lock.unlock()
-  }
-}
-
-final class SynchronizationLock: LockUnderTest {
-  private let lock = Mutex<Void>(())
-
-  @inline(__always)
-  func withLock(_ body: () -> Void) { lock.withLock { _ in body() } }
-}
-
-final class PthreadLock: LockUnderTest {
-  private let lock = PthreadMutex()
-
-  @inline(__always)
-  func withLock(_ body: () -> Void) {
-    lock.lock()
-    body()
-    lock.unlock()
-  }
+  func withWriteLock(_ body: () -> Void) { withLock(body) }
 }
 
 /// The least that any lock does: one atomic step to take it and one to give it back. It excludes

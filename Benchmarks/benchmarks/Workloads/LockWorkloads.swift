@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import Dispatch
 import Foundation
 import Synchronization
@@ -13,7 +14,7 @@ enum LockWorkloads {
   private static let uncontended = Workload(
     "lock/uncontended", item: "take and give back a lock that nobody else wants", threads: 1,
     [
-      .ours { try uncontendedBatch(OurLock(), $0) },
+      .ours { try uncontendedBatch(FastLock(), $0) },
       Implementation("foundation") { try uncontendedBatch(FoundationLock(), $0) },
       Implementation("synchronization") { try uncontendedBatch(SynchronizationLock(), $0) },
       Implementation("pthread") { try uncontendedBatch(PthreadLock(), $0) },
@@ -62,7 +63,7 @@ enum LockWorkloads {
         .ours { try readingBatch(OurReadLock(), threads, $0) },
         Implementation("pthread") { try readingBatch(PthreadReadLock(), threads, $0) },
         // What readers would use that do not care to share.
-        Implementation("ours-mutex") { try readingBatch(OurLock(), threads, $0) },
+        Implementation("ours-mutex") { try readingBatch(FastLock(), threads, $0) },
       ])
   }
 
@@ -73,7 +74,7 @@ enum LockWorkloads {
       [
         .ours { try mostlyBatch(OurReadLock(), threads, $0) },
         Implementation("pthread") { try mostlyBatch(PthreadReadLock(), threads, $0) },
-        Implementation("ours-mutex") { try mostlyBatch(OurLock(), threads, $0) },
+        Implementation("ours-mutex") { try mostlyBatch(FastLock(), threads, $0) },
       ])
   }
 
@@ -128,7 +129,7 @@ enum LockWorkloads {
       "lock/contended-\(threads)", item: "take the lock for 20 ns, do 50 ns without it",
       threads: threads, family: "lock/contended",
       [
-        .ours { try contendedBatch(OurLock(), threads, $0) },
+        .ours { try contendedBatch(FastLock(), threads, $0) },
         Implementation("foundation") { try contendedBatch(FoundationLock(), threads, $0) },
         Implementation("synchronization") {
           try contendedBatch(SynchronizationLock(), threads, $0)
