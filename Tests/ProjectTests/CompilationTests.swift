@@ -109,6 +109,29 @@ struct CompilationTests {
       "\(moved.text)")
   }
 
+  @Test("a condition takes a FastMutex, and no lock that a wait could not give back")
+  func conditionsAndLocks() throws {
+    let output = try Compiler.check(
+      """
+      func use(_ condition: borrowing ConditionVariable, _ mutex: borrowing FastMutex) {
+        condition.wait(mutex)
+      }
+      func useFair(_ condition: borrowing ConditionVariable, _ mutex: FairMutex) {
+        condition.wait(mutex)
+      }
+      func useRecursive(_ condition: borrowing ConditionVariable, _ lock: borrowing RecursiveLock) {
+        condition.wait(lock)
+      }
+      """)
+    #expect(!output.errors.contains { $0.line == 2 }, "\(output.text)")
+    for (line, type) in [(5, "FairMutex"), (8, "RecursiveLock")] {
+      #expect(
+        output.errors.contains {
+          $0.line == line && $0.message.contains("cannot convert value of type '\(type)'")
+        }, "\(line): \(output.text)")
+    }
+  }
+
   @Test("what is not Sendable cannot leave its lock")
   func noEscape() throws {
     let output = try Compiler.check(
@@ -120,6 +143,51 @@ struct CompilationTests {
       }
       """)
     #expect(output.errors.contains { $0.line == 4 }, "\(output.text)")
+  }
+
+  @Test("nor can it be returned, nor a part of it")
+  func noReturn() throws {
+    let output = try Compiler.check(
+      """
+      final class Account { var balance = 0 }
+      func whole(_ account: borrowing Locked<Account>) -> Account { account.withLock { $0 } }
+      func later(_ account: borrowing Locked<Account>) -> Account {
+        account.withLock { let found = $0; return found }
+      }
+      func part(_ accounts: borrowing Locked<[Account]>) -> Account { accounts.withLock { $0[0] } }
+      func awaited(_ accounts: borrowing Locked<[Account]>) -> Account {
+        accounts.withLock(when: { !$0.isEmpty }) { $0[0] }
+      }
+      func tried(_ account: borrowing Locked<Account>) -> Account? {
+        account.withLockIfAvailable { $0 }
+      }
+      func timed(_ account: borrowing Locked<Account>) -> Account? {
+        account.withLock(for: .seconds(1)) { $0 }
+      }
+      """)
+    for line in [2, 4, 6, 8, 11, 14] {
+      #expect(
+        output.errors.contains { $0.line == line && $0.message.contains("cannot be returned") },
+        "\(line): \(output.text)")
+    }
+  }
+
+  @Test("what is new, or was replaced, can be returned and sent on")
+  func returnOfOthers() throws {
+    let output = try Compiler.check(
+      """
+      final class Account { var balance = 0 }
+      func send(_ account: sending Account) {}
+      func replace(_ account: borrowing Locked<Account>) {
+        send(account.withLock { account in
+          let former = account
+          account = Account()
+          return former
+        })
+      }
+      func create(_ account: borrowing Locked<Account>) { send(account.withLock { _ in Account() }) }
+      """)
+    #expect(output.errors.isEmpty, "\(output.text)")
   }
 }
 

@@ -44,11 +44,36 @@ int ctp_rwlock_read_until(pthread_rwlock_t *lock, const struct timespec *deadlin
 /// Locks for writing, giving up at `deadline` on the monotonic clock. Returns an errno.
 int ctp_rwlock_write_until(pthread_rwlock_t *lock, const struct timespec *deadline);
 
+/// The kernel id of the thread that holds a mutex, or 0: what the C library notes there for itself.
+static inline uint32_t ctp_mutex_owner(const pthread_mutex_t *mutex) {
+  return (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED);
+}
+
+/// The kind of a mutex with the flags of the C library.
+static inline uint32_t ctp_mutex_kind(const pthread_mutex_t *mutex) {
+  return (uint32_t)__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);
+}
+
+/// The kernel id of the thread that holds a lock for writing, or 0.
+static inline uint32_t ctp_rwlock_writer(const pthread_rwlock_t *lock) {
+  return (uint32_t)__atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED);
+}
+
+/// The readers' word of a lock: how many they are, above three bits.
+static inline uint32_t ctp_rwlock_readers(const pthread_rwlock_t *lock) {
+  return __atomic_load_n(&lock->__data.__readers, __ATOMIC_RELAXED);
+}
+
 /// A `pthread_cond_t`, as plain numbers: the compiler takes that union for safe or for unsafe memory
 /// depending on the order in which it comes upon its parts.
 typedef struct {
   uint64_t words[(sizeof(pthread_cond_t) + 7) / 8];
 } ctp_condition;
+
+/// The waiters' word of a condition: how many they are, above three bits.
+static inline uint32_t ctp_condition_waiters(const ctp_condition *condition) {
+  return __atomic_load_n(&((const pthread_cond_t *)condition)->__data.__wrefs, __ATOMIC_RELAXED);
+}
 
 /// Makes a condition in the given memory. Returns an errno.
 int ctp_condition_init(ctp_condition *condition, const pthread_condattr_t *attributes);

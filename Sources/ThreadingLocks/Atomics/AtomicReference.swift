@@ -33,6 +33,7 @@ public final class AtomicReference<Object: AnyObject & Sendable>: @unchecked Sen
   /// Puts another object in its place.
   ///
   /// - Returns: The object that was there.
+  @discardableResult
   public func exchange(_ object: Object?) -> Object? {
     let before = mutex.withLock {
       let before = self.object
@@ -65,6 +66,7 @@ public final class AtomicReference<Object: AnyObject & Sendable>: @unchecked Sen
   /// Puts an object in if there is none yet: of threads that race, one wins and all get its object.
   ///
   /// - Returns: The object that is there now.
+  @discardableResult
   public func storeIfEmpty(_ object: Object) -> Object {
     compareExchange(expected: nil, desired: object).original ?? object
   }

@@ -54,8 +54,9 @@ public final class ConditionLock<State: Equatable & Sendable>: Sendable {
   }
 
   deinit {
-    let owner = interior.withLock { $0.owner }
-    if owner != 0 { stop("destroyed while held by \(FastMutex.describe(owner))") }
+    let (owner, waiting) = interior.withLock { ($0.owner, $0.queue.first?.thread) }
+    if owner != 0 { stop("destroyed while held by \(Misuse.holder(owner)), by \(Misuse.caller)") }
+    if let waiting { Misuse.stopDestroying(name, awaitedBy: waiting) }
   }
 
   /// The state at this moment. Only the owner can rely on it to stay.
@@ -187,7 +188,7 @@ public final class ConditionLock<State: Equatable & Sendable>: Sendable {
   private func take(_ state: State?, until deadline: MonotonicInstant) -> Bool {
     let wish = Wish(state: state, thread: ctp_thread_id())
     let waiter: Waiter<Wish>? = interior.withLock { interior in
-      if interior.owner == wish.thread { stop("locked again by its owner") }
+      if interior.owner == wish.thread { stop("locked again by its owner, \(Misuse.caller)") }
       if interior.owner == 0 && wish.isMet(by: interior.state) && claim(&interior, wish) {
         return nil
       }
@@ -209,8 +210,7 @@ public final class ConditionLock<State: Equatable & Sendable>: Sendable {
     let me = ctp_thread_id()
     let next: Waiter<Wish>? = interior.withLock { interior in
       guard interior.owner == me else {
-        let owner = interior.owner == 0 ? "nobody" : FastMutex.describe(interior.owner)
-        stop("held by \(owner), but unlocked by \(FastMutex.describe(me))")
+        stop("held by \(Misuse.holder(interior.owner)), but unlocked by \(Misuse.caller)")
       }
       if let state { interior.state = state }
       var candidate = interior.queue.first
@@ -225,6 +225,8 @@ public final class ConditionLock<State: Equatable & Sendable>: Sendable {
   }
 
   private func stop(_ what: String) -> Never {
-    fatalError("ConditionLock\(label.map { " \"\($0)\"" } ?? ""): \(what)")
+    fatalError("\(name): \(what)")
   }
+
+  private var name: String { Misuse.name("ConditionLock", label) }
 }

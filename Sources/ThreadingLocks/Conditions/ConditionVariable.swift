@@ -52,17 +52,15 @@ public struct ConditionVariable: ~Copyable, Sendable {
     self.label = label
   }
 
-  private var name: String {
-    label.map { "ConditionVariable \"\($0)\"" } ?? "ConditionVariable"
-  }
+  private var name: String { Misuse.name("ConditionVariable", label) }
 
   deinit {
     // relaxed: whoever destroys the condition has exclusive access to it.
     let left = waiting.load(ordering: .relaxed)
     if left != 0 {
       fatalError(
-        "\(name): destroyed while \(left) threads wait for it, at \(Futex.hexAddress(of: sequence))"
-      )
+        "\(name): destroyed while \(left) threads wait for it, at "
+          + "\(Futex.hexAddress(of: sequence)), by \(Misuse.caller)")
     }
   }
 
@@ -171,8 +169,8 @@ public struct ConditionVariable: ~Copyable, Sendable {
   private borrowing func checkUse(of mutex: borrowing FastMutex) {
     guard mutex.isHeldByCurrentThread else {
       fatalError(
-        "\(name).wait: the calling thread does not hold the mutex at \(mutex.address), called by "
-          + SystemThread.describe(SystemThread.currentID))
+        "\(name).wait: the calling thread does not hold the mutex at \(mutex.address), which is "
+          + "held by \(mutex.ownerDescription); called by \(Misuse.caller)")
     }
     let address = Futex.address(of: mutex.word)
     // relaxed, all: the mutex is held, so with one mutex in use nobody else is here.
@@ -181,7 +179,7 @@ public struct ConditionVariable: ~Copyable, Sendable {
     } else if mutexInUse.load(ordering: .relaxed) != address {
       fatalError(
         "\(name).wait: other threads wait with another mutex than the one at \(mutex.address), "
-          + "called by \(SystemThread.describe(SystemThread.currentID))")
+          + "called by \(Misuse.caller)")
     }
   }
 }

@@ -3,10 +3,10 @@ public import ThreadingPlatform
 
 /// A gate that opens for good once it has been counted down to zero.
 ///
-/// Threads wait until a number of things have happened, each of which is told by ``countDown(_:)``;
+/// Threads wait until a number of things have happened, each of which is told by ``countDown(by:)``;
 /// it remembers, so it does not matter who comes first. With a count of 1 it is a start signal.
 ///
-/// - Note: Safe to use from any thread. What was done before each ``countDown(_:)`` happens before
+/// - Note: Safe to use from any thread. What was done before each ``countDown(by:)`` happens before
 ///   the return of any wait that finds the gate open.
 public final class CountdownLatch: Sendable {
   // word = count * 2 + sleepers
@@ -56,7 +56,7 @@ public final class CountdownLatch: Sendable {
   /// - Parameter amount: How much, from 1 to what is left. Any other number stops the program.
   /// - Returns: Whether this call has opened the gate.
   @discardableResult
-  public func countDown(_ amount: Int = 1) -> Bool {
+  public func countDown(by amount: Int = 1) -> Bool {
     var seen = word.load(ordering: .relaxed)
     while true {
       let left = Int(seen >> 1)
@@ -129,6 +129,6 @@ public final class CountdownLatch: Sendable {
   }
 
   private static func name(_ label: String?) -> String {
-    label.map { "CountdownLatch \"\($0)\"" } ?? "CountdownLatch"
+    Misuse.name("CountdownLatch", label)
   }
 }

@@ -7,8 +7,9 @@ public import ThreadingPlatform
 /// consumed. Permits have no owner: any thread may release.
 ///
 /// Threads that do not get their permits at once, or after a short look where that has paid of late,
-/// stand in a queue and are served strictly in its order, each with all the permits it asked for. So a thread that waits for many permits is not overtaken by those that ask
-/// for few, and one that gives up lets those behind it pass.
+/// stand in a queue and are served strictly in its order, each with all the permits it asked for. So
+/// a thread that waits for many permits is not overtaken by those that ask for few, and one that
+/// gives up lets those behind it pass.
 ///
 /// - Note: Safe to use from any thread. What a thread wrote before ``release(_:)`` happens before
 ///   the return of every acquisition that takes one of those permits.
@@ -45,6 +46,14 @@ public final class CountingSemaphore: Sendable {
       )
     }
     word = Atomic(UInt64(permits) << 1)
+  }
+
+  deinit {
+    // relaxed: whoever destroys it has exclusive access to it.
+    guard word.load(ordering: .relaxed) & Self.queued != 0 else { return }
+    if let first = queue.withLock({ $0.first?.thread }) {
+      Misuse.stopDestroying(Self.name(label), awaitedBy: first)
+    }
   }
 
   /// How many permits could be taken at this moment: a figure for display, old when it is read.
@@ -107,6 +116,7 @@ public final class CountingSemaphore: Sendable {
   /// Takes all permits that are there, unless threads wait for them.
   ///
   /// - Returns: How many were taken.
+  @discardableResult
   public func drain() -> Int {
     var seen = word.load(ordering: .relaxed)
     while seen & Self.queued == 0 && seen != 0 {
@@ -173,8 +183,9 @@ extension CountingSemaphore {
       while seen & Self.queued == 0 {
         let isEnough = seen >= UInt64(count) << 1
         // Permits may have come meanwhile; only a word without enough of them gets the bit.
-        // acquiring: pairs with the release in release(), if permits are taken; the bit sends others
-        // to `queue`, whose lock orders what follows.
+        // acquiring: pairs with the release in release(), for this thread if permits are taken, and
+        // else for those that settle() will give them to. The bit sends others to `queue`, whose lock
+        // orders what follows.
         let (changed, original) = word.compareExchange(
           expected: seen, desired: isEnough ? seen - UInt64(count) << 1 : seen | Self.queued,
           ordering: .acquiring)
@@ -217,9 +228,9 @@ extension CountingSemaphore {
   ///
   /// The lock of the queue is held and the bit is set: nobody else changes the word now.
   private func settle(_ queue: inout WaitQueue<Int>, adding count: Int) -> GrantList<Int> {
-    // acquiring: permits that were released before the bit was set are passed on here, and with
-    // them what their releasers wrote.
-    var permits = Int(word.load(ordering: .acquiring) >> 1) + count
+    // relaxed: what came with permits that were released before the bit was set, the thread that set
+    // it has acquired, with the lock of the queue held.
+    var permits = Int(word.load(ordering: .relaxed) >> 1) + count
     guard permits <= Self.maximumPermits else { stop("release", count) }
     var granted = GrantList<Int>()
     while let first = queue.first, first.wanted <= permits {
@@ -227,7 +238,7 @@ extension CountingSemaphore {
       queue.remove(first)
       granted.append(first)
     }
-    // releasing: as in release().
+    // releasing: as in release(), for those that take what is left without the lock of the queue.
     word.store(UInt64(permits) << 1 | (queue.isEmpty ? 0 : Self.queued), ordering: .releasing)
     return granted
   }
@@ -242,6 +253,6 @@ extension CountingSemaphore {
   }
 
   private static func name(_ label: String?) -> String {
-    label.map { "CountingSemaphore \"\($0)\"" } ?? "CountingSemaphore"
+    Misuse.name("CountingSemaphore", label)
   }
 }

@@ -45,6 +45,7 @@ public final class CyclicBarrier: Sendable {
   public let parties: Int
   private let action: (@Sendable () -> Void)?
   private let interior = Locked(Interior())
+  private let label: String?
 
   /// A barrier for a number of threads.
   ///
@@ -55,11 +56,20 @@ public final class CyclicBarrier: Sendable {
   ///     barrier.
   public init(_ parties: Int, label: String? = nil, action: (@Sendable () -> Void)? = nil) {
     guard parties >= 1 else {
-      let name = label.map { "CyclicBarrier \"\($0)\"" } ?? "CyclicBarrier"
+      let name = Misuse.name("CyclicBarrier", label)
       fatalError("\(name): made for \(parties) threads; 1 or more are allowed")
     }
     self.parties = parties
     self.action = action
+    self.label = label
+  }
+
+  deinit {
+    // One that has given up has broken the barrier, and is not counted any more.
+    let arrived = interior.withLock { $0.arrived }
+    if arrived > 0 {
+      Misuse.stopDestroying(Misuse.name("CyclicBarrier", label), awaitedByCount: arrived)
+    }
   }
 
   /// How many threads wait at this moment.

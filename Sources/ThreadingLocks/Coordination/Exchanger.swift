@@ -21,8 +21,20 @@ public final class Exchanger<Value: Sendable>: Sendable {
   /// The offer that waits to be taken, if any.
   private let pending = Locked<Waiter<Offer>?>(nil)
 
+  private let label: String?
+
   /// A place where nobody waits.
-  public init() {}
+  ///
+  /// - Parameter label: What messages about misuse call the place.
+  public init(label: String? = nil) {
+    self.label = label
+  }
+
+  deinit {
+    if let first = pending.withLock({ $0?.thread }) {
+      Misuse.stopDestroying(Misuse.name("Exchanger", label), awaitedBy: first)
+    }
+  }
 
   /// Gives a value to another thread and takes the other's, sleeping until one comes.
   ///

@@ -12,23 +12,28 @@ public import ThreadingPlatform
 ///   stop the program. What was written before the unpark happens before the return of the park
 ///   that it ends.
 public final class Parker: Sendable {
-  // State      | meaning                      | leaves by
-  // empty = 0  | no permit                    | park() -> asleep; unpark() -> permit
-  // asleep = 1 | the thread may be sleeping   | unpark() -> permit, and wakes; its moment -> empty
-  // permit = 2 | a permit                     | park() -> empty
+  // State         | meaning                    | leaves by
+  // empty = 0     | no permit                  | park() -> id; unpark() -> permit
+  // a thread's id | that thread may be asleep  | unpark() -> permit, and wakes; its moment -> empty
+  // permit = max  | a permit                   | park() -> empty
   private let word = Atomic<UInt32>(0)
   private let history = SpinHistory()
   private let label: String?
 
   private static var empty: UInt32 { 0 }
-  private static var asleep: UInt32 { 1 }
-  private static var permit: UInt32 { 2 }
+  private static var permit: UInt32 { .max }
 
   /// A parker without a permit.
   ///
   /// - Parameter label: What messages about misuse call the parker.
   public init(label: String? = nil) {
     self.label = label
+  }
+
+  deinit {
+    // relaxed: whoever destroys it has exclusive access to it.
+    let last = word.load(ordering: .relaxed)
+    if last != Self.empty && last != Self.permit { Misuse.stopDestroying(name, awaitedBy: last) }
   }
 
   /// Takes the permit, sleeping until it is there.
@@ -44,15 +49,16 @@ public final class Parker: Sendable {
   public func park(until deadline: MonotonicInstant) -> Bool {
     // acquiring, all: pair with the release in unpark().
     if takePermit() || history.look(until: deadline, for: { takePermit() }) { return true }
+    let me = SystemThread.currentID
     let (slept, seen) = word.compareExchange(
-      expected: Self.empty, desired: Self.asleep, ordering: .acquiring)
+      expected: Self.empty, desired: me, ordering: .acquiring)
     if !slept {
-      guard seen == Self.permit else { stopSecondParking() }
+      guard seen == Self.permit else { stopSecondParking(seen) }
       // Only a parking thread takes a permit away, and that is us.
       return takePermit()
     }
     while true {
-      let result = Futex.wait(word, while: Self.asleep, until: deadline)
+      let result = Futex.wait(word, while: me, until: deadline)
       if takePermit() { return true }
       if result == .timedOut {
         return word.exchange(Self.empty, ordering: .acquiring) == Self.permit
@@ -73,9 +79,8 @@ public final class Parker: Sendable {
   /// Puts the permit there, and wakes the thread that sleeps for it.
   public func unpark() {
     // releasing: what we wrote is visible to the thread that takes the permit.
-    if word.exchange(Self.permit, ordering: .releasing) == Self.asleep {
-      Futex.wake(word, count: 1)
-    }
+    let before = word.exchange(Self.permit, ordering: .releasing)
+    if before != Self.empty && before != Self.permit { Futex.wake(word, count: 1) }
   }
 
   private func takePermit() -> Bool {
@@ -85,8 +90,11 @@ public final class Parker: Sendable {
         .exchanged
   }
 
-  private func stopSecondParking() -> Never {
-    let name = label.map { "Parker \"\($0)\"" } ?? "Parker"
-    fatalError("\(name).park: another thread is parked already")
+  private var name: String { Misuse.name("Parker", label) }
+
+  private func stopSecondParking(_ first: UInt32) -> Never {
+    fatalError(
+      "\(name).park: another thread is parked already, \(Misuse.holder(first)); "
+        + "called by \(Misuse.caller)")
   }
 }

@@ -131,6 +131,6 @@ public final class Phaser: Sendable {
   }
 
   private func stop(_ what: String) -> Never {
-    fatalError("Phaser\(label.map { " \"\($0)\"" } ?? ""): \(what)")
+    fatalError("\(Misuse.name("Phaser", label)): \(what)")
   }
 }

@@ -32,15 +32,24 @@ public final class ResetEvent: Sendable {
   private let queue = Locked(WaitQueue<Void>())
   private let history = SpinHistory()
   private let kind: Reset
+  private let label: String?
 
   /// An event.
   ///
   /// - Parameters:
   ///   - kind: How it is reset.
   ///   - isSet: Whether it is set to begin with.
-  public init(_ kind: Reset, isSet: Bool = false) {
+  ///   - label: What messages about misuse call the event.
+  public init(_ kind: Reset, isSet: Bool = false, label: String? = nil) {
     self.kind = kind
+    self.label = label
     isSetFlag = Atomic(isSet)
+  }
+
+  deinit {
+    if let first = queue.withLock({ $0.first?.thread }) {
+      Misuse.stopDestroying(Misuse.name("ResetEvent", label), awaitedBy: first)
+    }
   }
 
   /// Whether the event is set at this moment: old news for an automatic one.

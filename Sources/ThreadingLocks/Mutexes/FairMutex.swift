@@ -12,7 +12,7 @@ public import ThreadingPlatform
 ///   next ``lock()`` returns.
 public final class FairMutex: Sendable {
   /// One permit, which is served in order: see the state table of ``CountingSemaphore``.
-  private let permit = CountingSemaphore(1)
+  private let permit: CountingSemaphore
   /// The thread that has the permit, or 0. Only to find misuse: a thread can only find its own id
   /// here if it has written it.
   private let owner = Atomic<UInt32>(0)
@@ -23,11 +23,12 @@ public final class FairMutex: Sendable {
   /// - Parameter label: What messages about misuse call the lock.
   public init(label: String? = nil) {
     self.label = label
+    permit = CountingSemaphore(1, label: label)
   }
 
   deinit {
     let last = owner.load(ordering: .relaxed)
-    if last != 0 { stop("destroyed while held by \(FastMutex.describe(last))") }
+    if last != 0 { stop("destroyed while held by \(Misuse.holder(last)), by \(Misuse.caller)") }
   }
 
   /// Whether the calling thread holds the lock.
@@ -88,7 +89,7 @@ public final class FairMutex: Sendable {
 
   private func take(until deadline: MonotonicInstant) -> Bool {
     let me = ctp_thread_id()
-    if owner.load(ordering: .relaxed) == me { stop("locked again by its owner") }
+    if owner.load(ordering: .relaxed) == me { stop("locked again by its owner, \(Misuse.caller)") }
     guard permit.tryAcquire() || permit.stand(for: 1, until: deadline) else { return false }
     owner.store(me, ordering: .relaxed)
     return true
@@ -98,8 +99,7 @@ public final class FairMutex: Sendable {
     let me = ctp_thread_id()
     let holder = owner.load(ordering: .relaxed)
     guard holder == me else {
-      let name = holder == 0 ? "nobody" : FastMutex.describe(holder)
-      stop("held by \(name), but unlocked by \(FastMutex.describe(me))")
+      stop("held by \(Misuse.holder(holder)), but unlocked by \(Misuse.caller)")
     }
     // relaxed: the permit's release orders it before the next owner's write.
     owner.store(0, ordering: .relaxed)
@@ -107,6 +107,6 @@ public final class FairMutex: Sendable {
   }
 
   private func stop(_ what: String) -> Never {
-    fatalError("FairMutex\(label.map { " \"\($0)\"" } ?? ""): \(what)")
+    fatalError("\(Misuse.name("FairMutex", label)): \(what)")
   }
 }

@@ -115,26 +115,24 @@ extension FastMutex {
   private borrowing func stopRelocking(_ me: UInt32) -> Never {
     fatalError(
       "FastMutex.lock: the lock at \(address) is already held by the calling thread, "
-        + Self.describe(me))
+        + Misuse.holder(me))
   }
 
   private borrowing func stopForeignUnlock(_ owner: UInt32, _ me: UInt32) -> Never {
-    let holder = owner == 0 ? "nobody" : Self.describe(owner)
     fatalError(
-      "FastMutex.unlock: the lock at \(address) is held by \(holder), "
-        + "and was unlocked by \(Self.describe(me))")
+      "FastMutex.unlock: the lock at \(address) is held by \(Misuse.holder(owner)), "
+        + "and was unlocked by \(Misuse.holder(me))")
   }
 
   @usableFromInline
   borrowing func stopDestroying(_ last: UInt32) -> Never {
     fatalError(
-      "FastMutex: a lock was destroyed while held by \(Self.describe(last & Self.owner)), "
-        + "at \(address)")
+      "FastMutex: a lock was destroyed while held by \(Misuse.holder(last & Self.owner)), "
+        + "at \(address), by \(Misuse.caller)")
   }
 
-  static func describe(_ id: UInt32) -> String {
-    SystemThread.describe(id)
-  }
+  /// The thread that holds the lock at this moment: for messages.
+  var ownerDescription: String { Misuse.holder(word.load(ordering: .relaxed) & Self.owner) }
 
   var address: String { Futex.hexAddress(of: word) }
 }

@@ -25,8 +25,8 @@ extension Locked where Value: ~Copyable {
   @available(*, noasync, message: "waiting blocks the calling thread")
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     when condition: @escaping @Sendable (borrowing Value) -> Bool,
-    _ body: (inout sending Value) throws(Failure) -> sending Result
-  ) throws(Failure) -> sending Result {
+    _ body: (inout sending Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
     _ = lock(when: condition, until: .distantFuture)
     defer { giveBack() }
     return try unsafe body(&value.pointee)
@@ -46,8 +46,8 @@ extension Locked where Value: ~Copyable {
   @available(*, noasync, message: "waiting blocks the calling thread")
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     when condition: @escaping @Sendable (borrowing Value) -> Bool, until deadline: MonotonicInstant,
-    _ body: (inout sending Value) throws(Failure) -> sending Result
-  ) throws(Failure) -> sending Result? {
+    _ body: (inout sending Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
     let holds = lock(when: condition, until: deadline)
     defer { giveBack() }
     return holds ? try unsafe body(&value.pointee) : nil
@@ -67,8 +67,8 @@ extension Locked where Value: ~Copyable {
   @available(*, noasync, message: "waiting blocks the calling thread")
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     when condition: @escaping @Sendable (borrowing Value) -> Bool, for duration: Duration,
-    _ body: (inout sending Value) throws(Failure) -> sending Result
-  ) throws(Failure) -> sending Result? {
+    _ body: (inout sending Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
     try withLock(when: condition, until: .now.advanced(by: duration), body)
   }
 }
@@ -148,6 +148,6 @@ extension Locked where Value: ~Copyable {
   @usableFromInline
   borrowing func releaseConditions() {
     guard let conditions = unsafe conditions?.takeRetainedValue() else { return }
-    if !conditions.queue.isEmpty { stopDestroyingWaitedFor() }
+    if let first = conditions.queue.first { Misuse.stopDestroying(name, awaitedBy: first.thread) }
   }
 }

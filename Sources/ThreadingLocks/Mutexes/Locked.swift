@@ -8,8 +8,17 @@ public import ThreadingPlatform
 /// names.withLock { $0.append("first") }
 /// ```
 ///
-/// The value need not be `Sendable`: it is given away at initialisation, and what happens to it
-/// under the lock can neither keep it nor hand it out.
+/// The value need not be `Sendable`: it is given away at initialisation, and what is run under the
+/// lock can neither keep it nor hand it out, nor a part of it. It may take the value, or a variable
+/// of it, whole by leaving another in its place:
+///
+/// ```swift
+/// let all = graph.withLock { graph in
+///   let all = graph
+///   graph = Graph()
+///   return all
+/// }
+/// ```
 ///
 /// A thread can also wait until something holds of the value: ``withLock(when:_:)``. Nobody needs
 /// to signal for that.
@@ -74,8 +83,8 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   ///   the program stops.
   @inlinable
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
-    _ body: (inout sending Value) throws(Failure) -> sending Result
-  ) throws(Failure) -> sending Result {
+    _ body: (inout sending Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
     if unsafe !header.pointee.mutex.takeIfFree() {
       lockSlowly(until: .distantFuture)
     }
@@ -89,8 +98,8 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   /// - Throws: What `body` throws, after the lock has been given back.
   @inlinable
   public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
-    _ body: (inout sending Value) throws(Failure) -> sending Result
-  ) throws(Failure) -> sending Result? {
+    _ body: (inout sending Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
     guard unsafe header.pointee.mutex.tryLock() else { return nil }
     defer { giveBack() }
     return try unsafe body(&value.pointee)
@@ -107,8 +116,8 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   @inlinable
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     until deadline: MonotonicInstant,
-    _ body: (inout sending Value) throws(Failure) -> sending Result
-  ) throws(Failure) -> sending Result? {
+    _ body: (inout sending Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
     if unsafe !header.pointee.mutex.takeIfFree() {
       guard lockSlowly(until: deadline) else { return nil }
     }
@@ -130,8 +139,8 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   @inlinable
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     for duration: Duration,
-    _ body: (inout sending Value) throws(Failure) -> sending Result
-  ) throws(Failure) -> sending Result? {
+    _ body: (inout sending Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
     try withLock(until: .now.advanced(by: duration), body)
   }
 }
@@ -152,23 +161,22 @@ extension Locked where Value: ~Copyable {
   @discardableResult
   borrowing func lockSlowly(until deadline: MonotonicInstant) -> Bool {
     if unsafe header.pointee.mutex.isHeldByCurrentThread {
-      fatalError("\(name).withLock: called inside another call on the same object by one thread")
+      fatalError(
+        "\(name).withLock: called inside another call on the same object by one thread, "
+          + Misuse.caller)
     }
     return unsafe header.pointee.mutex.lock(until: deadline)
   }
 
   @usableFromInline
   borrowing func stopDestroying() -> Never {
-    fatalError("\(name): destroyed while its lock is held")
+    // relaxed: for the message only.
+    let last = unsafe header.pointee.mutex.word.load(ordering: .relaxed) & FastMutex.owner
+    fatalError(
+      "\(name): destroyed while its lock is held by \(Misuse.holder(last)), by \(Misuse.caller)")
   }
 
-  borrowing func stopDestroyingWaitedFor() -> Never {
-    fatalError("\(name): destroyed while threads wait for a condition of its value")
-  }
-
-  private var name: String {
-    unsafe header.pointee.label.map { "Locked<\(Value.self)> \"\($0)\"" } ?? "Locked<\(Value.self)>"
-  }
+  var name: String { unsafe Misuse.name("Locked<\(Value.self)>", header.pointee.label) }
 }
 
 /// What the block of a ``Locked`` begins with.

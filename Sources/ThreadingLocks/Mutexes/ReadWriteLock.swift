@@ -71,15 +71,10 @@ public struct ReadWriteLock: ~Copyable, Sendable {
 
   deinit {
     // relaxed: whoever destroys the lock has exclusive access to it.
-    if word.load(ordering: .relaxed) != 0 {
-      let last = owner.load(ordering: .relaxed)
-      let holder = last == 0 ? "" : ", last for writing by \(FastMutex.describe(last))"
-      fatalError("\(name): destroyed while held or waited for\(holder), at \(address)")
-    }
+    let last = word.load(ordering: .relaxed)
+    if last != 0 { stopDestroying(last) }
     if let stripes = ReaderStripes(stripes.load(ordering: .relaxed)) {
-      if let reader = stripes.firstReader {
-        fatalError("\(name): destroyed while held by \(FastMutex.describe(reader)), at \(address)")
-      }
+      if let reader = stripes.firstReader { stopDestroying("held by \(Misuse.holder(reader))") }
       stripes.free()
     }
   }
@@ -169,17 +164,32 @@ public struct ReadWriteLock: ~Copyable, Sendable {
 
   private var address: String { Futex.hexAddress(of: word) }
 
-  private var name: String {
-    label.map { "ReadWriteLock \"\($0)\"" } ?? "ReadWriteLock"
+  private var name: String { Misuse.name("ReadWriteLock", label) }
+
+  private borrowing func stopDestroying(_ last: UInt32) -> Never {
+    // relaxed, both: for the message only. Readers by the word are counted, and not known.
+    let holder = Misuse.holder(owner.load(ordering: .relaxed))
+    var facts: [String] = []
+    if last & Self.writer != 0 { facts.append("held for writing by \(holder)") }
+    if last & Self.upgradable != 0 { facts.append("held for upgradable reading by \(holder)") }
+    if last >= Self.reader { facts.append("held for reading by \(last / Self.reader) threads") }
+    if last & Self.queued != 0 {
+      let first = queue.withLock { $0.first?.thread ?? 0 }
+      facts.append("waited for by \(Misuse.holder(first))")
+    }
+    stopDestroying(facts.joined(separator: " and "))
+  }
+
+  private borrowing func stopDestroying(_ state: String) -> Never {
+    fatalError("\(name): destroyed while \(state), at \(address), by \(Misuse.caller)")
   }
 
   @usableFromInline
   borrowing func stop(_ method: StaticString, _ what: StaticString) -> Never {
     // relaxed: for the message only.
     let last = owner.load(ordering: .relaxed)
-    let holder = last == 0 ? "nobody" : FastMutex.describe(last)
     fatalError(
-      "\(name).\(method): \(what), called by \(FastMutex.describe(SystemThread.currentID)); "
-        + "\(holder) holds the lock at \(address) for writing or upgradable reading")
+      "\(name).\(method): \(what), called by \(Misuse.caller); \(Misuse.holder(last)) "
+        + "holds the lock at \(address) for writing or upgradable reading")
   }
 }

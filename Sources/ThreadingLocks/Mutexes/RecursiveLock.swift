@@ -138,10 +138,8 @@ public struct RecursiveLock: ~Copyable, Sendable {
   borrowing func stop(_ what: String) -> Never {
     // relaxed: for the message only.
     let last = mutex.word.load(ordering: .relaxed) & FastMutex.owner
-    let holder = last == 0 ? "nobody" : FastMutex.describe(last)
-    let name = label.map { "RecursiveLock \"\($0)\"" } ?? "RecursiveLock"
     fatalError(
-      "\(name): \(what), by \(FastMutex.describe(SystemThread.currentID)); "
-        + "the lock at \(mutex.address) is held by \(holder)")
+      "\(Misuse.name("RecursiveLock", label)): \(what), by \(Misuse.caller); "
+        + "the lock at \(mutex.address) is held by \(Misuse.holder(last))")
   }
 }

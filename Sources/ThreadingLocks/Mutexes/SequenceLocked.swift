@@ -1,5 +1,6 @@
 internal import CThreadingPlatform
 internal import Synchronization
+internal import ThreadingPlatform
 
 /// A small plain value that is read far more often than written: readers take no lock and write to
 /// no shared memory, so any number of them read at full speed.
@@ -33,8 +34,15 @@ public final class SequenceLocked<Value: BitwiseCopyable & Sendable>: @unchecked
     (MemoryLayout<Value>.size + MemoryLayout<UInt>.size - 1) / MemoryLayout<UInt>.size
   }
 
+  private let label: String?
+
   /// A value that can be read without a lock.
-  public init(_ value: Value) {
+  ///
+  /// - Parameters:
+  ///   - value: The value to begin with.
+  ///   - label: What messages about misuse call it.
+  public init(_ value: Value, label: String? = nil) {
+    self.label = label
     let words = UnsafeMutablePointer<WordCell>.allocate(capacity: Self.wordCount)
     unsafe self.words = words
     unsafe Self.withWords(of: value) { bits in
@@ -45,6 +53,11 @@ public final class SequenceLocked<Value: BitwiseCopyable & Sendable>: @unchecked
   }
 
   deinit {
+    // relaxed: whoever destroys it has exclusive access to it.
+    let writer = writers.word.load(ordering: .relaxed) & FastMutex.owner
+    if writer != 0 {
+      stop("destroyed while written by \(Misuse.holder(writer)), by \(Misuse.caller)")
+    }
     unsafe words.deinitialize(count: Self.wordCount)
     unsafe words.deallocate()
   }
@@ -58,12 +71,12 @@ public final class SequenceLocked<Value: BitwiseCopyable & Sendable>: @unchecked
       ctp_spin_hint()
     }
     // The writer may not be running: sleep until it is done, and keep others out meanwhile.
-    return writers.withLock { currentValue }
+    return withWriters { currentValue }
   }
 
   /// Replaces the value.
   public func store(_ value: Value) {
-    writers.withLock { write(value) }
+    withWriters { write(value) }
   }
 
   /// Changes the value; no other write comes in between.
@@ -75,12 +88,27 @@ public final class SequenceLocked<Value: BitwiseCopyable & Sendable>: @unchecked
   public func update<Result, Failure: Error>(
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try writers.withLock { () throws(Failure) -> Result in
+    try withWriters { () throws(Failure) -> Result in
       var value = currentValue
       let result = try body(&value)
       write(value)
       return result
     }
+  }
+
+  private func withWriters<Result, Failure: Error>(
+    _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    if !writers.takeIfFree() {
+      if writers.isHeldByCurrentThread { stop("used by its own update, on \(Misuse.caller)") }
+      writers.lockSlowly(SystemThread.currentID, until: .distantFuture)
+    }
+    defer { writers.unlock() }
+    return try body()
+  }
+
+  private func stop(_ what: String) -> Never {
+    fatalError("\(Misuse.name("SequenceLocked<\(Value.self)>", label)): \(what)")
   }
 
   /// What is read when no writer interferes.

@@ -27,6 +27,13 @@ public struct OnceFlag: ~Copyable, Sendable {
   @inlinable
   public init() {}
 
+  @inlinable
+  deinit {
+    // relaxed: whoever destroys the flag has exclusive access to it.
+    let last = word.load(ordering: .relaxed)
+    if last != 0 && last != Self.done { stopDestroying(last) }
+  }
+
   /// Whether it has been done. Once true, always true.
   @inlinable
   public var isDone: Bool {
@@ -75,7 +82,7 @@ public struct OnceFlag: ~Copyable, Sendable {
       }
       if seen & ~Self.waiters == me {
         fatalError(
-          "OnceFlag.runOnce: called by its own body, on \(FastMutex.describe(me))")
+          "OnceFlag.runOnce: called by its own body, on \(Misuse.holder(me))")
       }
       let marked = seen | Self.waiters
       if seen != marked {
@@ -90,6 +97,13 @@ public struct OnceFlag: ~Copyable, Sendable {
       // acquiring: pairs with the release in end().
       seen = word.load(ordering: .acquiring)
     }
+  }
+
+  @usableFromInline
+  borrowing func stopDestroying(_ last: UInt32) -> Never {
+    fatalError(
+      "OnceFlag: destroyed while \(Misuse.holder(last & ~Self.waiters)) runs its body, at "
+        + "\(Futex.hexAddress(of: word)), by \(Misuse.caller)")
   }
 
   @usableFromInline

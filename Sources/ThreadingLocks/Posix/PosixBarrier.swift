@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Synchronization
 public import ThreadingPlatform
 
 /// The barrier of POSIX, for threads of one process or of several.
@@ -10,12 +11,18 @@ public import ThreadingPlatform
 public final class PosixBarrier: Sendable {
   private let native: NativeBarrier
   private let isShared: Bool
+  private let label: String?
+  /// Threads inside `wait`: to find misuse.
+  private let waiting = Atomic<Int>(0)
 
   /// A barrier of this process.
   ///
-  /// - Parameter count: How many threads meet, from 1 to 2^31 - 1.
+  /// - Parameters:
+  ///   - count: How many threads meet, from 1 to 2^31 - 1.
+  ///   - label: What messages about misuse call the barrier.
   /// - Throws: EINVAL for a count out of range.
-  public init(_ count: Int) throws(ThreadingError) {
+  public init(_ count: Int, label: String? = nil) throws(ThreadingError) {
+    self.label = label
     let count = try Self.checked(count)
     let made = unsafe NativeBarrier(at: nil)
     do {
@@ -39,6 +46,7 @@ public final class PosixBarrier: Sendable {
   /// - Throws: EINVAL for a count out of range.
   @unsafe
   public init(sharedAt memory: UnsafeMutableRawPointer, _ count: Int) throws(ThreadingError) {
+    label = nil
     let count = try Self.checked(count)
     native = unsafe NativeBarrier(at: memory)
     isShared = true
@@ -50,12 +58,18 @@ public final class PosixBarrier: Sendable {
   /// - Parameter memory: Where it is, mapped for as long as this object lives.
   @unsafe
   public init(attachedTo memory: UnsafeMutableRawPointer) {
+    label = nil
     native = unsafe NativeBarrier(at: memory)
     isShared = true
   }
 
   deinit {
     guard !isShared else { return }
+    // relaxed: whoever destroys it has exclusive access to it. The C library would wait for them.
+    let count = waiting.load(ordering: .relaxed)
+    if count != 0 {
+      Misuse.stopDestroying(Misuse.name("PosixBarrier", label), awaitedByCount: count)
+    }
     native.destroy()
     native.free()
   }
@@ -70,7 +84,12 @@ public final class PosixBarrier: Sendable {
   /// - Returns: true for one thread of each round, whichever it is.
   @available(*, noasync, message: "wait blocks the calling thread")
   @discardableResult
-  public func wait() -> Bool { native.wait() }
+  public func wait() -> Bool {
+    // relaxed, both: a figure for a message.
+    waiting.wrappingAdd(1, ordering: .relaxed)
+    defer { waiting.wrappingSubtract(1, ordering: .relaxed) }
+    return native.wait()
+  }
 
   private static func checked(_ count: Int) throws(ThreadingError) -> UInt32 {
     guard (1...Int(Int32.max)).contains(count) else {

@@ -22,11 +22,14 @@ public final class PosixCondition: Sendable {
 
   private let native: NativeCondition
   private let isShared: Bool
+  private let label: String?
 
   /// A condition of this process.
   ///
+  /// - Parameter label: What messages about misuse call the condition.
   /// - Throws: What the system refuses: ENOMEM.
-  public init() throws(ThreadingError) {
+  public init(label: String? = nil) throws(ThreadingError) {
+    self.label = label
     let made = unsafe NativeCondition(at: nil)
     do {
       try made.initialize(isShared: false)
@@ -42,11 +45,16 @@ public final class PosixCondition: Sendable {
   /// Makes a condition for several processes in memory that they share. It stays there when this
   /// object goes; the others use ``init(attachedTo:)``.
   ///
-  /// - Parameter memory: At least ``memorySize`` bytes, aligned to ``memoryAlignment``, mapped for
-  ///   as long as this object lives.
+  /// - Parameters:
+  ///   - memory: At least ``memorySize`` bytes, aligned to ``memoryAlignment``, mapped for as long
+  ///     as this object lives.
+  ///   - label: What messages of this process about misuse call the condition.
   /// - Throws: What the system refuses: ENOMEM.
   @unsafe
-  public init(sharedAt memory: UnsafeMutableRawPointer) throws(ThreadingError) {
+  public init(
+    sharedAt memory: UnsafeMutableRawPointer, label: String? = nil
+  ) throws(ThreadingError) {
+    self.label = label
     native = unsafe NativeCondition(at: memory)
     isShared = true
     try native.initialize(isShared: true)
@@ -54,15 +62,24 @@ public final class PosixCondition: Sendable {
 
   /// Uses a condition that ``init(sharedAt:)`` has made in memory shared by processes.
   ///
-  /// - Parameter memory: Where it is, mapped for as long as this object lives.
+  /// - Parameters:
+  ///   - memory: Where it is, mapped for as long as this object lives.
+  ///   - label: What messages of this process about misuse call the condition.
   @unsafe
-  public init(attachedTo memory: UnsafeMutableRawPointer) {
+  public init(attachedTo memory: UnsafeMutableRawPointer, label: String? = nil) {
+    self.label = label
     native = unsafe NativeCondition(at: memory)
     isShared = true
   }
 
   deinit {
     guard !isShared else { return }
+    // The C library would wait for them to leave.
+    let waiters = native.waiters
+    if waiters != 0 {
+      Misuse.stopDestroying(
+        Misuse.name("PosixCondition", label), awaitedByCount: Int(waiters))
+    }
     native.destroy()
     native.free()
   }
@@ -75,7 +92,8 @@ public final class PosixCondition: Sendable {
   /// Gives the mutex back, sleeps until signalled or until a moment on the monotonic clock, and
   /// takes the mutex again.
   ///
-  /// - Precondition: The calling thread holds the mutex, once.
+  /// - Precondition: The calling thread holds the mutex, once. If it does not hold it, the program
+  ///   stops or the call throws, as for ``PosixMutex/unlock()``.
   /// - Returns: How the wait ended.
   /// - Throws: EPERM when the calling thread does not hold the mutex (error-checking or robust),
   ///   ENOTRECOVERABLE as for ``PosixMutex/lock()``.
@@ -84,7 +102,8 @@ public final class PosixCondition: Sendable {
   public func wait(
     _ mutex: PosixMutex, until deadline: MonotonicInstant = .distantFuture
   ) throws(ThreadingError) -> Outcome {
-    try answer(native.wait(mutex.native, until: deadline), "pthread_cond_clockwait")
+    mutex.checkOwner("PosixCondition.wait")
+    return try answer(native.wait(mutex.native, until: deadline), "pthread_cond_clockwait")
   }
 
   /// Gives the mutex back, sleeps until signalled or for as long as `duration`, and takes the mutex
@@ -93,7 +112,8 @@ public final class PosixCondition: Sendable {
   /// - Parameters:
   ///   - mutex: The mutex that guards what is waited for.
   ///   - duration: The longest time to sleep, on the monotonic clock.
-  /// - Precondition: The calling thread holds the mutex, once.
+  /// - Precondition: The calling thread holds the mutex, once. If it does not hold it, the program
+  ///   stops or the call throws, as for ``PosixMutex/unlock()``.
   /// - Returns: How the wait ended.
   /// - Throws: As ``wait(_:until:)``.
   @available(*, noasync, message: "wait blocks the calling thread")
@@ -110,7 +130,8 @@ public final class PosixCondition: Sendable {
   ///   - mutex: The mutex that guards what is waited for.
   ///   - sinceEpoch: The date, as the time since 1970-01-01 00:00 UTC. When the system's date is
   ///     set meanwhile, the wait ends earlier or later.
-  /// - Precondition: The calling thread holds the mutex, once.
+  /// - Precondition: The calling thread holds the mutex, once. If it does not hold it, the program
+  ///   stops or the call throws, as for ``PosixMutex/unlock()``.
   /// - Returns: How the wait ended.
   /// - Throws: As ``wait(_:until:)``.
   @available(*, noasync, message: "wait blocks the calling thread")
@@ -118,6 +139,7 @@ public final class PosixCondition: Sendable {
   public func wait(
     _ mutex: PosixMutex, untilRealtime sinceEpoch: Duration
   ) throws(ThreadingError) -> Outcome {
+    mutex.checkOwner("PosixCondition.wait")
     let nanoseconds = sinceEpoch.saturatedNanoseconds
     return try answer(
       native.wait(mutex.native, untilRealtime: nanoseconds), "pthread_cond_clockwait")

@@ -5,15 +5,16 @@ public import ThreadingPlatform
 /// ceiling, robust against the death of its owner, shared between processes.
 ///
 /// It is the C library's mutex and behaves as its manual pages say, each answer of the system being
-/// a result or a ``ThreadingError``. Where none of its abilities is needed, ``FastMutex`` is
-/// smaller, faster and stops the program on misuse.
+/// a result or a ``ThreadingError``. What the pages leave undefined, and a thread that waits for
+/// itself for ever, stops the program instead. Where none of its abilities is needed, ``FastMutex``
+/// is smaller and faster.
 ///
 /// - Note: Safe to use from any thread. Everything written before ``unlock()`` happens before the
 ///   next ``lock()`` returns.
 public final class PosixMutex: Sendable {
   /// What the mutex does when its owner takes it again, or a stranger gives it back.
   public enum Kind: Sendable, Hashable {
-    /// Taken again, it waits for ever. Given back by a stranger, what happens is undefined.
+    /// Both stop the program; taken again with a limit, it waits until then.
     case normal
     /// Both are refused with an error.
     case errorChecking
@@ -66,11 +67,18 @@ public final class PosixMutex: Sendable {
 
   let native: NativeMutex
   private let isShared: Bool
+  private let label: String?
 
   /// A mutex of this process.
   ///
+  /// - Parameters:
+  ///   - attributes: What it is made with.
+  ///   - label: What messages about misuse call the mutex.
   /// - Throws: What the system refuses: EINVAL for a ceiling out of range.
-  public init(_ attributes: Attributes = Attributes()) throws(ThreadingError) {
+  public init(
+    _ attributes: Attributes = Attributes(), label: String? = nil
+  ) throws(ThreadingError) {
+    self.label = label
     let made = unsafe NativeMutex(at: nil)
     do {
       try made.initialize(attributes.native(isShared: false))
@@ -92,11 +100,14 @@ public final class PosixMutex: Sendable {
   ///   - memory: At least ``memorySize`` bytes, aligned to ``memoryAlignment``, mapped for as long
   ///     as this object lives.
   ///   - attributes: What it is made with.
+  ///   - label: What messages of this process about misuse call the mutex.
   /// - Throws: What the system refuses: EINVAL for a ceiling out of range.
   @unsafe
   public init(
-    sharedAt memory: UnsafeMutableRawPointer, _ attributes: Attributes = Attributes()
+    sharedAt memory: UnsafeMutableRawPointer, _ attributes: Attributes = Attributes(),
+    label: String? = nil
   ) throws(ThreadingError) {
+    self.label = label
     native = unsafe NativeMutex(at: memory)
     isShared = true
     try native.initialize(attributes.native(isShared: true))
@@ -104,16 +115,27 @@ public final class PosixMutex: Sendable {
 
   /// Uses a mutex that ``init(sharedAt:_:)`` has made in memory shared by processes.
   ///
-  /// - Parameter memory: Where it is, mapped for as long as this object lives.
+  /// - Parameters:
+  ///   - memory: Where it is, mapped for as long as this object lives.
+  ///   - label: What messages of this process about misuse call the mutex.
   @unsafe
-  public init(attachedTo memory: UnsafeMutableRawPointer) {
+  public init(attachedTo memory: UnsafeMutableRawPointer, label: String? = nil) {
+    self.label = label
     native = unsafe NativeMutex(at: memory)
     isShared = true
   }
 
   deinit {
     guard !isShared else { return }
-    if native.destroy() == EBUSY { fatalError("PosixMutex: destroyed while held") }
+    // The C library does not say it of a robust mutex; the owner may have ended, which is no misuse.
+    let owner = native.owner
+    if owner != 0 && SystemThread.name(ofThread: owner) != nil {
+      stop("destroyed while held by \(Misuse.holder(owner)), by \(Misuse.caller)")
+    }
+    if native.destroy() == EBUSY {
+      stop(
+        "destroyed while held, or while threads wait with it on a condition, by \(Misuse.caller)")
+    }
     native.free()
   }
 
@@ -124,6 +146,8 @@ public final class PosixMutex: Sendable {
 
   /// Takes the mutex, sleeping until it is free.
   ///
+  /// - Precondition: The calling thread does not hold a normal or adaptive mutex that is not robust.
+  ///   If it does, the program stops.
   /// - Returns: Whether the owner before gave it back or ended.
   /// - Throws: EDEADLK when the calling thread holds it (error-checking), EAGAIN when it holds it
   ///   too often (recursive), EINVAL or EPERM when its priority is above the ceiling or cannot be
@@ -132,7 +156,7 @@ public final class PosixMutex: Sendable {
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
   @discardableResult
   public func lock() throws(ThreadingError) -> Acquisition {
-    try answer(native.lock(), "pthread_mutex_lock") ?? .acquired
+    try take()
   }
 
   /// Takes the mutex if it is free at this moment, or the calling thread's own (recursive).
@@ -150,7 +174,8 @@ public final class PosixMutex: Sendable {
   /// - Throws: As ``lock()``.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
   public func lock(until deadline: MonotonicInstant) throws(ThreadingError) -> Acquisition? {
-    try answer(native.lock(until: deadline), "pthread_mutex_clocklock")
+    if deadline == .distantFuture { return try take() }
+    return try answer(native.lock(until: deadline), "pthread_mutex_clocklock")
   }
 
   /// Takes the mutex, unless `duration` passes first.
@@ -165,12 +190,14 @@ public final class PosixMutex: Sendable {
 
   /// Gives the mutex back.
   ///
-  /// - Precondition: The calling thread holds it. Of a normal or adaptive mutex that is not robust,
-  ///   this is not checked, and what happens otherwise is undefined.
+  /// - Precondition: The calling thread holds it. If not, the program stops for a normal or adaptive
+  ///   mutex that is not robust; for others the call throws. What a thread held that has ended, or
+  ///   the parent of this process as it forked, any thread may give back: of such a mutex POSIX says
+  ///   so in the handlers of a fork.
   /// - Throws: EPERM when the calling thread does not hold it.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
   public func unlock() throws(ThreadingError) {
-    _ = try answer(native.unlock(), "pthread_mutex_unlock")
+    try giveBack()
   }
 
   /// Says that what the mutex guards is in order again after ``Acquisition/ownerDied``.
@@ -208,7 +235,7 @@ public final class PosixMutex: Sendable {
   /// - Returns: What `body` returned.
   /// - Throws: What ``lock()`` and `body` throw; ``unlock()`` is called in the latter case.
   public func withLock<Result>(_ body: (Acquisition) throws -> Result) throws -> Result {
-    let acquisition = try answer(native.lock(), "pthread_mutex_lock") ?? .acquired
+    let acquisition = try take()
     let result: Result
     do {
       result = try body(acquisition)
@@ -216,9 +243,37 @@ public final class PosixMutex: Sendable {
       _ = native.unlock()
       throw error
     }
-    _ = try answer(native.unlock(), "pthread_mutex_unlock")
+    try giveBack()
     return result
   }
+
+  private func take() throws(ThreadingError) -> Acquisition {
+    if native.owner == SystemThread.currentID && native.isUnchecked {
+      stop("locked again by its owner, \(Misuse.caller)")
+    }
+    return try answer(native.lock(), "pthread_mutex_lock") ?? .acquired
+  }
+
+  private func giveBack() throws(ThreadingError) {
+    checkOwner("unlock")
+    _ = try answer(native.unlock(), "pthread_mutex_unlock")
+  }
+
+  /// Stops the program if the mutex is not the calling thread's and the C library does not look.
+  func checkOwner(_ call: StaticString) {
+    let owner = native.owner
+    guard owner != SystemThread.currentID && native.isUnchecked else { return }
+    // Held by a thread that is not of this process: perhaps the parent's, before the fork.
+    guard owner == 0 || SystemThread.name(ofThread: owner) != nil else { return }
+    stop("held by \(Misuse.holder(owner)), but \(call) was called by \(Misuse.caller)")
+  }
+
+  private func stop(_ what: String) -> Never {
+    fatalError("\(name): \(what)")
+  }
+
+  private var name: String { Misuse.name("PosixMutex", label) }
+  private var described: String { "\(name) is held by \(Misuse.holder(native.owner))" }
 
   private func answer(_ code: CInt, _ call: String) throws(ThreadingError) -> Acquisition? {
     let message: String
@@ -226,8 +281,10 @@ public final class PosixMutex: Sendable {
     case 0: return .acquired
     case EOWNERDEAD: return .ownerDied
     case EBUSY, ETIMEDOUT: return nil
-    case EDEADLK: message = "the calling thread holds the mutex already"
-    case EPERM: message = "the calling thread does not hold the mutex, or may not use its ceiling"
+    case EDEADLK: message = "the calling thread holds the mutex already: \(described)"
+    case EPERM:
+      message =
+        "the calling thread does not hold the mutex, or may not use its ceiling: \(described)"
     case ENOTRECOVERABLE: message = "an owner ended, and makeConsistent() was not called after that"
     default: throw .refused(call, code)
     }

@@ -4,7 +4,7 @@ public import ThreadingPlatform
 /// The reader-writer lock of POSIX, with the choice of the GNU C library who goes first, for one
 /// process or shared between several.
 ///
-/// ``ReadWriteLock`` starves nobody, can be upgraded and stops the program on misuse.
+/// ``ReadWriteLock`` starves nobody and can be upgraded.
 ///
 /// - Note: Safe to use from any thread. What a writer wrote happens before the next holder's lock
 ///   call returns.
@@ -20,11 +20,18 @@ public final class PosixReadWriteLock: Sendable {
 
   private let native: NativeReadWriteLock
   private let isShared: Bool
+  private let label: String?
 
   /// A lock of this process.
   ///
+  /// - Parameters:
+  ///   - preference: Who goes first.
+  ///   - label: What messages about misuse call the lock.
   /// - Throws: What the system refuses: ENOMEM.
-  public init(preferring preference: Preference = .readers) throws(ThreadingError) {
+  public init(
+    preferring preference: Preference = .readers, label: String? = nil
+  ) throws(ThreadingError) {
+    self.label = label
     let made = unsafe NativeReadWriteLock(at: nil)
     do {
       try made.initialize(prefersWriters: preference == .writers, isShared: false)
@@ -44,11 +51,14 @@ public final class PosixReadWriteLock: Sendable {
   ///   - memory: At least ``memorySize`` bytes, aligned to ``memoryAlignment``, mapped for as long
   ///     as this object lives.
   ///   - preference: Who goes first.
+  ///   - label: What messages of this process about misuse call the lock.
   /// - Throws: What the system refuses: ENOMEM.
   @unsafe
   public init(
-    sharedAt memory: UnsafeMutableRawPointer, preferring preference: Preference = .readers
+    sharedAt memory: UnsafeMutableRawPointer, preferring preference: Preference = .readers,
+    label: String? = nil
   ) throws(ThreadingError) {
+    self.label = label
     native = unsafe NativeReadWriteLock(at: memory)
     isShared = true
     try native.initialize(prefersWriters: preference == .writers, isShared: true)
@@ -56,9 +66,12 @@ public final class PosixReadWriteLock: Sendable {
 
   /// Uses a lock that ``init(sharedAt:preferring:)`` has made in memory shared by processes.
   ///
-  /// - Parameter memory: Where it is, mapped for as long as this object lives.
+  /// - Parameters:
+  ///   - memory: Where it is, mapped for as long as this object lives.
+  ///   - label: What messages of this process about misuse call the lock.
   @unsafe
-  public init(attachedTo memory: UnsafeMutableRawPointer) {
+  public init(attachedTo memory: UnsafeMutableRawPointer, label: String? = nil) {
+    self.label = label
     native = unsafe NativeReadWriteLock(at: memory)
     isShared = true
   }
@@ -66,7 +79,7 @@ public final class PosixReadWriteLock: Sendable {
   deinit {
     guard !isShared else { return }
     // The C library does not tell; whoever can take it for writing knows that nobody holds it.
-    if native.tryWriteLock() != 0 { fatalError("PosixReadWriteLock: destroyed while held") }
+    if native.tryWriteLock() != 0 { stop("destroyed while \(state), by \(Misuse.caller)") }
     _ = native.unlock()
     native.destroy()
     native.free()
@@ -132,10 +145,12 @@ public final class PosixReadWriteLock: Sendable {
 
   /// Gives the lock back, however it is held.
   ///
-  /// - Precondition: The calling thread holds it. The C library does not check that.
+  /// - Precondition: The calling thread holds it. If another thread holds it for writing, or none at
+  ///   all, the program stops; that of several readers each gives back its own is not checked.
   /// - Throws: Nothing on the GNU C library; other systems may refuse.
   @available(*, noasync, message: "a lock must not be held across a suspension")
   public func unlock() throws(ThreadingError) {
+    checkHolder()
     _ = try answer(native.unlock(), "pthread_rwlock_unlock")
   }
 
@@ -145,7 +160,7 @@ public final class PosixReadWriteLock: Sendable {
   /// - Throws: What ``readLock()`` and `body` throw.
   public func withReadLock<Result>(_ body: () throws -> Result) throws -> Result {
     _ = try answer(native.readLock(), "pthread_rwlock_rdlock")
-    defer { _ = native.unlock() }
+    defer { giveBack() }
     return try body()
   }
 
@@ -155,8 +170,32 @@ public final class PosixReadWriteLock: Sendable {
   /// - Throws: What ``writeLock()`` and `body` throw.
   public func withWriteLock<Result>(_ body: () throws -> Result) throws -> Result {
     _ = try answer(native.writeLock(), "pthread_rwlock_wrlock")
-    defer { _ = native.unlock() }
+    defer { giveBack() }
     return try body()
+  }
+
+  private func giveBack() {
+    checkHolder()
+    _ = native.unlock()
+  }
+
+  /// Stops the program where the C library would break the lock.
+  private func checkHolder() {
+    let writer = native.writer
+    // While the calling thread reads, there are readers and there is no writer.
+    guard writer != SystemThread.currentID && (writer != 0 || native.readers == 0) else { return }
+    stop("\(state), but unlock was called by \(Misuse.caller)")
+  }
+
+  private var state: String {
+    let writer = native.writer
+    if writer != 0 { return "held for writing by \(Misuse.holder(writer))" }
+    let readers = native.readers
+    return readers == 0 ? "held by nobody" : "held for reading by \(readers) threads"
+  }
+
+  private func stop(_ what: String) -> Never {
+    fatalError("\(Misuse.name("PosixReadWriteLock", label)): \(what)")
   }
 
   private func answer(_ code: CInt, _ call: String) throws(ThreadingError) -> Bool {

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Synchronization
 public import ThreadingPlatform
 
 /// The semaphore of POSIX: of this process, in memory shared by processes, or known to the system
@@ -11,15 +12,21 @@ public import ThreadingPlatform
 public final class PosixSemaphore: Sendable {
   private let native: NativeSemaphore
   private let endsIt: Bool
+  private let label: String?
+  /// Threads that found no permit and wait for one: to find misuse.
+  private let waiting = Atomic<Int>(0)
 
   /// The largest value of a semaphore.
   public static var maximumValue: Int { NativeSemaphore.maximumValue }
 
   /// A semaphore of this process.
   ///
-  /// - Parameter value: The permits to begin with, from 0 to ``maximumValue``.
+  /// - Parameters:
+  ///   - value: The permits to begin with, from 0 to ``maximumValue``.
+  ///   - label: What messages about misuse call the semaphore.
   /// - Throws: EINVAL for a value out of range.
-  public init(_ value: Int) throws(ThreadingError) {
+  public init(_ value: Int, label: String? = nil) throws(ThreadingError) {
+    self.label = label
     let value = try Self.checked(value, "sem_init")
     let made = unsafe NativeSemaphore(at: nil)
     do {
@@ -43,6 +50,7 @@ public final class PosixSemaphore: Sendable {
   /// - Throws: EINVAL for a value out of range.
   @unsafe
   public init(sharedAt memory: UnsafeMutableRawPointer, _ value: Int) throws(ThreadingError) {
+    label = nil
     let value = try Self.checked(value, "sem_init")
     native = unsafe NativeSemaphore(at: memory)
     endsIt = false
@@ -54,6 +62,7 @@ public final class PosixSemaphore: Sendable {
   /// - Parameter memory: Where it is, mapped for as long as this object lives.
   @unsafe
   public init(attachedTo memory: UnsafeMutableRawPointer) {
+    label = nil
     native = unsafe NativeSemaphore(at: memory)
     endsIt = false
   }
@@ -89,6 +98,7 @@ public final class PosixSemaphore: Sendable {
       }
     var isNew = false
     if case .new = opening { isNew = true }
+    label = name
     native = try NativeSemaphore(
       name: name, creates: opening != .existing, exclusively: isNew, mode: permissions, value: value
     )
@@ -96,7 +106,13 @@ public final class PosixSemaphore: Sendable {
   }
 
   deinit {
-    if endsIt { native.end() }
+    guard endsIt else { return }
+    // relaxed: whoever destroys it has exclusive access to it.
+    let count = waiting.load(ordering: .relaxed)
+    if count != 0 {
+      Misuse.stopDestroying(Misuse.name("PosixSemaphore", label), awaitedByCount: count)
+    }
+    native.end()
   }
 
   /// Takes a name out of the system; those that have the semaphore open keep it.
@@ -150,6 +166,10 @@ public final class PosixSemaphore: Sendable {
   /// - Returns: Whether it was taken.
   @available(*, noasync, message: "wait blocks the calling thread")
   public func wait(until deadline: MonotonicInstant) -> Bool {
+    if tryWait() { return true }
+    // relaxed, both: a figure for a message.
+    waiting.wrappingAdd(1, ordering: .relaxed)
+    defer { waiting.wrappingSubtract(1, ordering: .relaxed) }
     while true {
       switch native.wait(until: deadline) {
       case 0: return true

@@ -1,3 +1,4 @@
+internal import Synchronization
 public import ThreadingPlatform
 
 /// The spin lock of POSIX, for threads of one process or of several.
@@ -12,11 +13,17 @@ public import ThreadingPlatform
 public final class PosixSpinLock: Sendable {
   private let native: NativeSpinLock
   private let isShared: Bool
+  private let label: String?
+  /// The thread that holds a lock of this process, or 0: to find misuse. Only the owner can find its
+  /// own id here, which it wrote.
+  private let owner = Atomic<UInt32>(0)
 
   /// A lock of this process.
   ///
+  /// - Parameter label: What messages about misuse call the lock.
   /// - Throws: What the system refuses: EAGAIN, ENOMEM.
-  public init() throws(ThreadingError) {
+  public init(label: String? = nil) throws(ThreadingError) {
+    self.label = label
     let made = unsafe NativeSpinLock(at: nil)
     do {
       try made.initialize(isShared: false)
@@ -37,6 +44,7 @@ public final class PosixSpinLock: Sendable {
   /// - Throws: What the system refuses: EAGAIN, ENOMEM.
   @unsafe
   public init(sharedAt memory: UnsafeMutableRawPointer) throws(ThreadingError) {
+    label = nil
     native = unsafe NativeSpinLock(at: memory)
     isShared = true
     try native.initialize(isShared: true)
@@ -47,13 +55,17 @@ public final class PosixSpinLock: Sendable {
   /// - Parameter memory: Where it is, mapped for as long as this object lives.
   @unsafe
   public init(attachedTo memory: UnsafeMutableRawPointer) {
+    label = nil
     native = unsafe NativeSpinLock(at: memory)
     isShared = true
   }
 
   deinit {
     guard !isShared else { return }
-    if native.tryLock() != 0 { fatalError("PosixSpinLock: destroyed while held") }
+    if native.tryLock() != 0 {
+      let holder = Misuse.holder(owner.load(ordering: .relaxed))
+      stop("destroyed while held by \(holder), by \(Misuse.caller)")
+    }
     _ = native.unlock()
     native.destroy()
     native.free()
@@ -66,21 +78,27 @@ public final class PosixSpinLock: Sendable {
 
   /// Takes the lock, spinning until it is free.
   ///
-  /// - Precondition: The calling thread does not hold it: it would spin for ever.
+  /// - Precondition: The calling thread does not hold it. If it does, the program stops; with a lock
+  ///   in shared memory, it spins for ever.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
-  public func lock() { _ = native.lock() }
+  public func lock() { take() }
 
   /// Takes the lock if it is free at this moment.
   ///
   /// - Returns: Whether it was taken.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
-  public func tryLock() -> Bool { native.tryLock() == 0 }
+  public func tryLock() -> Bool {
+    guard native.tryLock() == 0 else { return false }
+    noteOwner()
+    return true
+  }
 
   /// Gives the lock back.
   ///
-  /// - Precondition: The calling thread holds it. The C library does not check that.
+  /// - Precondition: The calling thread holds it. If it does not, the program stops; with a lock in
+  ///   shared memory, that is not checked.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
-  public func unlock() { _ = native.unlock() }
+  public func unlock() { giveBack() }
 
   /// Runs `body` with the lock held.
   ///
@@ -89,8 +107,37 @@ public final class PosixSpinLock: Sendable {
   public func withLock<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    _ = native.lock()
-    defer { _ = native.unlock() }
+    take()
+    defer { giveBack() }
     return try body()
+  }
+
+  private func take() {
+    // relaxed, all that follow: the lock orders the writes of one owner before those of the next.
+    if owner.load(ordering: .relaxed) == SystemThread.currentID {
+      stop("locked again by its owner, \(Misuse.caller)")
+    }
+    _ = native.lock()
+    noteOwner()
+  }
+
+  private func noteOwner() {
+    // Another object may give back a lock in shared memory.
+    if !isShared { owner.store(SystemThread.currentID, ordering: .relaxed) }
+  }
+
+  private func giveBack() {
+    if !isShared {
+      let holder = owner.load(ordering: .relaxed)
+      if holder != SystemThread.currentID {
+        stop("held by \(Misuse.holder(holder)), but unlocked by \(Misuse.caller)")
+      }
+      owner.store(0, ordering: .relaxed)
+    }
+    _ = native.unlock()
+  }
+
+  private func stop(_ what: String) -> Never {
+    fatalError("\(Misuse.name("PosixSpinLock", label)): \(what)")
   }
 }

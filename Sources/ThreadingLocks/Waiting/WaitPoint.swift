@@ -17,6 +17,12 @@ struct WaitPoint: ~Copyable, Sendable {
   @inlinable
   init() {}
 
+  @inlinable
+  deinit {
+    // relaxed: whoever destroys it has exclusive access to it.
+    if waiting.load(ordering: .relaxed) != 0 { stopDestroying() }
+  }
+
   /// Sleeps until `isOver` or a moment has come.
   ///
   /// - Returns: What `isOver` said last.
@@ -41,6 +47,12 @@ struct WaitPoint: ~Copyable, Sendable {
     // sequentially consistent: pairs with the same in wait(). Adding nothing, rather than loading,
     // makes it a step that the waiter's can read from.
     if waiting.wrappingAdd(0, ordering: .sequentiallyConsistent).oldValue != 0 { wake(count) }
+  }
+
+  @usableFromInline
+  borrowing func stopDestroying() -> Never {
+    Misuse.stopDestroying(
+      "An atomic value", awaitedByCount: Int(waiting.load(ordering: .relaxed)))
   }
 
   @usableFromInline

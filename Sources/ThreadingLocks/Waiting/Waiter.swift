@@ -19,6 +19,8 @@ final class Waiter<Wanted: Sendable>: @unchecked Sendable {
 
   /// What the thread waits for.
   let wanted: Wanted
+  /// The thread, for messages about misuse.
+  let thread = SystemThread.currentID
 
   // SAFETY of @unchecked: the links and the mark are touched only with the lock of the
   // queue's owner held; in a `GrantList`, `next` belongs to the one thread that holds the list.

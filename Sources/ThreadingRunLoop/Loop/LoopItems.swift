@@ -12,8 +12,8 @@ final class LoopItems: Sendable {
   init() {}
 
   func withLock<Result, Failure: Error>(
-    _ body: (inout sending LoopItemsState) throws(Failure) -> sending Result
-  ) throws(Failure) -> sending Result {
+    _ body: (inout sending LoopItemsState) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
     try state.withLock(body)
   }
 

@@ -86,7 +86,7 @@ struct FoundationThreadTests {
     #expect(thread.foundationThread == nil)
     try thread.start()
     #expect(try thread.join() == false)
-    #expect(inside.withLock { $0 } === thread.foundationThread)
+    #expect(inside.withLock { $0 === thread.foundationThread })
   }
 
   @Test("a name set before the start sticks, here, inside and in Foundation's eyes")

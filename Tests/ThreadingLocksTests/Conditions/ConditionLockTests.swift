@@ -110,30 +110,6 @@ struct ConditionLockTests {
     state()
   }
 
-  @Test("misuse stops the program and names the label")
-  func misuse() async {
-    let again = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let stage = ConditionLock(0, label: "stage")
-      lock(stage)
-      lock(stage)
-    }
-    #expect(message(of: again).contains("ConditionLock \"stage\": locked again by its owner"))
-    let free = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      unlock(ConditionLock(0))
-    }
-    #expect(message(of: free).contains("ConditionLock: held by nobody, but unlocked by thread"))
-    let foreign = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let stage = ConditionLock(0)
-      lock(stage)
-      try concurrently(1) { _ in unlock(stage) }
-    }
-    #expect(message(of: foreign).contains("but unlocked by thread"))
-    let gone = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      lock(ConditionLock(0, label: "stage"))
-    }
-    #expect(message(of: gone).contains("ConditionLock \"stage\": destroyed while held by thread"))
-  }
-
   @Test("a ring of threads, each with its state, takes turns", .endsInTime)
   func ring() throws {
     let lock = ConditionLock(0)

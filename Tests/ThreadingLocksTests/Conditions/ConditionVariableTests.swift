@@ -147,16 +147,6 @@ struct ConditionVariableTests {
 
   // MARK: Misuse
 
-  @Test("waiting without the mutex stops the program with a message")
-  func withoutTheMutex() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let shared = Shared()
-      wait(shared.condition, shared.mutex)
-    }
-    #expect(
-      message(of: result).contains("ConditionVariable.wait: the calling thread does not hold"))
-  }
-
   @Test("even when the condition holds already")
   func withoutTheMutexThoughHolding() async {
     await #expect(processExitsWith: .failure) {
@@ -165,45 +155,11 @@ struct ConditionVariableTests {
     }
   }
 
-  @Test("waiting with two mutexes at one time stops the program with a message")
-  func twoMutexes() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let shared = Shared()
-      _ = try inBackground {
-        shared.mutex.withLock {
-          shared.waiting.value = 1
-          shared.condition.wait(shared.mutex) { false }
-        }
-      }
-      shared.untilWaiting(1)
-      shared.other.withLock { wait(shared.condition, shared.other) }
-    }
-    #expect(message(of: result).contains("ConditionVariable.wait: other threads wait with another"))
-  }
-
   @Test("another mutex may be used when nobody waits with the first")
   func mutexesInTurn() {
     let shared = Shared()
     shared.mutex.withLock { _ = shared.condition.wait(shared.mutex, for: .zero) }
     shared.other.withLock { _ = shared.condition.wait(shared.other, for: .zero) }
-  }
-
-  @Test("destroying a condition that is waited for stops the program with a message")
-  func destroyedWhileWaitedFor() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let shared = Shared()
-      let condition = Placed(ConditionVariable())
-      _ = try inBackground {
-        shared.mutex.withLock {
-          shared.waiting.value = 1
-          condition.use { _ = $0.wait(shared.mutex) { false } }
-        }
-      }
-      shared.untilWaiting(1)
-      condition.destroy()
-    }
-    #expect(
-      message(of: result).contains("ConditionVariable: destroyed while 1 threads wait for it"))
   }
 
   // MARK: Stress

@@ -13,7 +13,7 @@ struct CountdownLatchTests {
     #expect(!latch.countDown())
     #expect(!latch.isOpen)
     #expect(!latch.wait(for: .milliseconds(1)))
-    #expect(latch.countDown(2))
+    #expect(latch.countDown(by: 2))
     #expect(latch.isOpen && latch.count == 0)
     latch.wait()
     #expect(latch.wait(until: MonotonicInstant(nanoseconds: 0)))
@@ -71,8 +71,8 @@ struct CountdownLatchTests {
       latch.countDown()
     }
     #expect(message(of: below).contains("CountdownLatch \"start\".countDown: by 1, with 0 left"))
-    await #expect(processExitsWith: .failure) { CountdownLatch(1).countDown(0) }
-    await #expect(processExitsWith: .failure) { CountdownLatch(1).countDown(2) }
+    await #expect(processExitsWith: .failure) { CountdownLatch(1).countDown(by: 0) }
+    await #expect(processExitsWith: .failure) { CountdownLatch(1).countDown(by: 2) }
   }
 
   @Test("what was done before each step is seen by those that waited", .endsInTime)

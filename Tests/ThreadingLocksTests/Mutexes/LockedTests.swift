@@ -83,24 +83,6 @@ struct LockedTests {
     #expect(value.withLock(until: MonotonicInstant(nanoseconds: 0)) { _ in 1 } == 1)
   }
 
-  @Test("a call inside another one stops the program and names the label")
-  func nested() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let accounts = Locked(1, label: "accounts")
-      accounts.withLock { _ in accounts.withLock { _ in } }
-    }
-    #expect(message(of: result).contains("Locked<Int> \"accounts\".withLock: called inside"))
-  }
-
-  @Test("destroying it while held stops the program and names the label")
-  func destroyedWhileHeld() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let accounts = Placed(Locked(1, label: "accounts"))
-      accounts.use { $0.withLock { _ in accounts.destroy() } }
-    }
-    #expect(message(of: result).contains("Locked<Int> \"accounts\": destroyed while its lock is"))
-  }
-
   @Test("100,000 of them leave no memory behind")
   func memory() {
     let alive = Unguarded(0)

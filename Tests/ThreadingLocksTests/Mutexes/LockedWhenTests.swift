@@ -110,25 +110,6 @@ struct LockedWhenTests {
     #expect(file.withLock { $0.isOpen } == false)
   }
 
-  @Test("waiting inside another call on the same object stops the program")
-  func nested() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let value = Locked(0, label: "value")
-      value.withLock { _ in waitForOne(value) }
-    }
-    #expect(message(of: result).contains("Locked<Int> \"value\".withLock: called inside"))
-  }
-
-  @Test("destroying what is waited for stops the program")
-  func destroyedWhileWaitedFor() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let value = Placed(Locked(0, label: "value"))
-      _ = try waiting { value.use { $0.withLock(when: { $0 == 1 }) { _ in } } }
-      value.destroy()
-    }
-    #expect(message(of: result).contains("\"value\": destroyed while threads wait for a condition"))
-  }
-
   @Test(
     "a bounded buffer loses nothing and nobody", .endsInTime, arguments: [UInt64(1)])
   func stress(seed: UInt64) throws {

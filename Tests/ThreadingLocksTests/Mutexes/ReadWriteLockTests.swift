@@ -214,36 +214,6 @@ struct ReadWriteLockTests {
 
   // MARK: Misuse
 
-  @Test("taking the lock again while writing stops the program")
-  func relock() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let shared = Shared()
-      shared.lock.withWriteLock { shared.readLock() }
-    }
-    #expect(message(of: result).contains("ReadWriteLock.lock: the calling thread holds the lock"))
-    await #expect(processExitsWith: .failure) {
-      let shared = Shared()
-      shared.lock.withWriteLock { shared.writeLock() }
-    }
-  }
-
-  @Test("giving back what is not held stops the program")
-  func unlockUnheld() async {
-    let read = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      Shared().readUnlock()
-    }
-    #expect(message(of: read).contains("ReadWriteLock.readUnlock: no thread holds the lock"))
-    let write = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let shared = Shared()
-      try shared.lock.withWriteLock { try concurrently(1) { _ in shared.writeUnlock() } }
-    }
-    #expect(message(of: write).contains("ReadWriteLock.writeUnlock: the calling thread does not"))
-    await #expect(processExitsWith: .failure) {
-      let shared = Shared()
-      shared.lock.withReadLock { shared.writeUnlock() }
-    }
-  }
-
   @Test("upgrading without the right to stops the program")
   func upgradeUnheld() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -251,15 +221,6 @@ struct ReadWriteLockTests {
       shared.lock.withReadLock { shared.upgrade() }
     }
     #expect(message(of: result).contains("ReadWriteLock.upgrade: the calling thread does not hold"))
-  }
-
-  @Test("destroying a held lock stops the program")
-  func destroyedWhileHeld() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let lock = Placed(ReadWriteLock())
-      lock.use { $0.withReadLock { lock.destroy() } }
-    }
-    #expect(message(of: result).contains("ReadWriteLock: destroyed while held or waited for"))
   }
 
   // MARK: Stress

@@ -133,26 +133,6 @@ struct ReaderStripesTests {
     #expect(message(of: result).contains("ReadWriteLock.readUnlock: no thread holds the lock"))
   }
 
-  @Test("writing with the stripe still taken stops the program")
-  func writeWhileReading() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let shared = Shared()
-      shared.readLock()
-      shared.writeLock()
-    }
-    #expect(message(of: result).contains("ReadWriteLock.writeLock: the calling thread holds"))
-  }
-
-  @Test("destroying a lock with a reader stops the program")
-  func destroyedWhileRead() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let lock = Placed(ReadWriteLock())
-      lock.use { $0.withReadLock { lock.use { $0.turnOnStripes() } } }
-      lock.use { $0.withReadLock { lock.destroy() } }
-    }
-    #expect(message(of: result).contains("ReadWriteLock: destroyed while held by thread"))
-  }
-
   // MARK: Stress
 
   @Test("what is written together is read together", arguments: [UInt64(1), 2, 3])

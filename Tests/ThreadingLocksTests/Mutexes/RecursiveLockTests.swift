@@ -83,23 +83,4 @@ struct RecursiveLockTests {
     }
     #expect(shared.count.value == expected)
   }
-
-  @Test("unlocking by a stranger stops the program, and so does unlocking a free lock")
-  func foreignUnlock() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let shared = Shared()
-      try shared.lock.withLock { try concurrently(1) { _ in shared.unlock() } }
-    }
-    #expect(message(of: result).contains("RecursiveLock: unlocked by a thread that does not hold"))
-    await #expect(processExitsWith: .failure) { Shared().unlock() }
-  }
-
-  @Test("destroying a held lock stops the program")
-  func destroyedWhileHeld() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let lock = Placed(RecursiveLock())
-      lock.use { $0.withLock { lock.destroy() } }
-    }
-    #expect(message(of: result).contains("RecursiveLock: destroyed while held"))
-  }
 }

@@ -88,12 +88,4 @@ struct SequenceLockedTests {
       }
     }
   }
-
-  @Test("writing while changing it stops the program")
-  func recursion() async {
-    await #expect(processExitsWith: .failure) {
-      let value = SequenceLocked(1)
-      value.update { _ in value.store(2) }
-    }
-  }
 }

@@ -97,13 +97,4 @@ struct PosixReadWriteLockTests {
     #expect(try second.tryWriteLock() == true)
     try second.unlock()
   }
-
-  @Test("destroying a held lock stops the program")
-  func destroyedWhileHeld() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      func hold() throws { try PosixReadWriteLock().readLock() }
-      try hold()
-    }
-    #expect(message(of: result).contains("PosixReadWriteLock: destroyed while held"))
-  }
 }

@@ -33,6 +33,37 @@ struct CoordinationStressTests {
   }
 
   @Test(
+    "CountingSemaphore: what was written before a release is seen by all that take of it",
+    .endsInTime)
+  func releasedTogether() throws {
+    let semaphore = CountingSemaphore(0)
+    let value = Unguarded(0)
+    // Else one might take both permits of a round.
+    let end = CyclicBarrier(3)
+    let rounds = LongTests.operations / 24
+    try together(3) { index in
+      for round in 1...rounds {
+        switch index {
+        case 0:
+          value.value = round
+          semaphore.release(2)
+        // One stands in the queue and is handed its permit, the other takes what is left.
+        case 1: semaphore.acquire()
+        default:
+          var spins = 0
+          while !semaphore.tryAcquire() {
+            spins += 1
+            if spins.isMultiple(of: 256) { SystemThread.yield() }
+          }
+        }
+        if value.value != round { Issue.record("\(value.value) in round \(round)") }
+        end.wait()
+      }
+    }
+    #expect(semaphore.availablePermits == 0)
+  }
+
+  @Test(
     "ResetEvent: every setting lets one through, with waits that give up",
     .endsInTime)
   func resetEvent() throws {

@@ -24,29 +24,65 @@ struct LockStressTests {
     }
   }
 
-  @Test(
-    "FastMutex: taken, tried and given up", .endsInTime,
-    arguments: [UInt64(1)])
-  func fastMutex(seed: UInt64) throws {
-    let shared = Guarded(FastMutex())
+  /// How a thread comes to hold a lock, if it does.
+  private enum Way: CaseIterable {
+    case tries, givesUp, waits
+  }
+
+  /// Has threads take a lock in all ways and count with it held.
+  private func count<Lock: ~Copyable & Sendable>(
+    with lock: consuming sending Lock, threads: Int, seed: UInt64,
+    take: @escaping @Sendable (borrowing Lock, Way) -> Bool,
+    giveBack: @escaping @Sendable (borrowing Lock) -> Void
+  ) throws {
+    let shared = Guarded(lock)
     let taken = Atomic(0)
-    try together(4) { index in
+    try together(threads) { index in
       var random = SeededGenerator(seed: seed &+ UInt64(index))
       var mine = 0
-      for _ in 0..<(LongTests.operations / 4) {
-        switch Int.random(in: 0..<4, using: &random) {
-        case 0: guard shared.lock.tryLock() else { continue }
-        case 1: guard shared.lock.lock(until: passed) else { continue }
-        default: shared.lock.lock()
+      for _ in 0..<(LongTests.operations / threads) {
+        guard let way = Way.allCases.randomElement(using: &random), take(shared.lock, way) else {
+          continue
         }
         shared.add(&random)
         mine += 1
-        shared.lock.unlock()
+        giveBack(shared.lock)
       }
       taken.wrappingAdd(mine, ordering: .relaxed)
     }
     #expect(shared.count.value == taken.load(ordering: .relaxed))
-    #expect(shared.lock.withLockIfAvailable { true } == true)
+    // It is free again.
+    let isFree = take(shared.lock, .tries)
+    #expect(isFree)
+    giveBack(shared.lock)
+  }
+
+  @Test("FastMutex: taken, tried and given up", .endsInTime, arguments: [UInt64(1)])
+  func fastMutex(seed: UInt64) throws {
+    try count(with: FastMutex(), threads: 4, seed: seed) { lock, way in
+      switch way {
+      case .tries: return lock.tryLock()
+      case .givesUp: return lock.lock(until: passed)
+      case .waits: lock.lock()
+      }
+      return true
+    } giveBack: {
+      $0.unlock()
+    }
+  }
+
+  @Test("FairMutex: handed over, tried and given up", .endsInTime, arguments: [UInt64(1)])
+  func fairMutex(seed: UInt64) throws {
+    try count(with: FairMutex(), threads: 3, seed: seed) { lock, way in
+      switch way {
+      case .tries: return lock.tryLock()
+      case .givesUp: return lock.lock(until: passed)
+      case .waits: lock.lock()
+      }
+      return true
+    } giveBack: {
+      $0.unlock()
+    }
   }
 
   @Test(
@@ -76,31 +112,6 @@ struct LockStressTests {
       taken.wrappingAdd(mine, ordering: .relaxed)
     }
     #expect(shared.count.value == taken.load(ordering: .relaxed))
-  }
-
-  @Test(
-    "FairMutex: handed over, tried and given up", .endsInTime,
-    arguments: [UInt64(1)])
-  func fairMutex(seed: UInt64) throws {
-    let shared = Guarded(FairMutex())
-    let taken = Atomic(0)
-    try together(3) { index in
-      var random = SeededGenerator(seed: seed &+ UInt64(index))
-      var mine = 0
-      for _ in 0..<(LongTests.operations / 3) {
-        switch Int.random(in: 0..<4, using: &random) {
-        case 0: guard shared.lock.tryLock() else { continue }
-        case 1, 2: guard shared.lock.lock(until: passed) else { continue }
-        default: shared.lock.lock()
-        }
-        shared.add(&random)
-        mine += 1
-        shared.lock.unlock()
-      }
-      taken.wrappingAdd(mine, ordering: .relaxed)
-    }
-    #expect(shared.count.value == taken.load(ordering: .relaxed))
-    #expect(shared.lock.withLock { true })
   }
 
   @Test(

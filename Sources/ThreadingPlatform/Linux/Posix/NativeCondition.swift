@@ -34,6 +34,9 @@ package struct NativeCondition: Sendable {
   /// Gives memory of its own back.
   package func free() { memory.free() }
 
+  /// How many threads wait.
+  package var waiters: UInt32 { unsafe ctp_condition_waiters(memory.pointer) >> 3 }
+
   package func signal() -> CInt { unsafe ctp_condition_signal(memory.pointer) }
   package func broadcast() -> CInt { unsafe ctp_condition_broadcast(memory.pointer) }
 

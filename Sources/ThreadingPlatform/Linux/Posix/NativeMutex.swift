@@ -87,6 +87,20 @@ package struct NativeMutex: Sendable {
     }
   }
 
+  /// The kernel id of the thread that holds the mutex, or 0. Only the thread itself can rely on it;
+  /// one that ended while holding the mutex stays.
+  package var owner: UInt32 { unsafe ctp_mutex_owner(memory.pointer) }
+
+  /// Whether the C library lets the owner wait for itself, and anybody give the mutex back.
+  package var isUnchecked: Bool {
+    let process: UInt32 = 128
+    let protocols: UInt32 = 32 | 64
+    // Set with a kind that was chosen: keeps the mutex from being taken without its owner noted.
+    let noElision: UInt32 = 512
+    let kind = unsafe ctp_mutex_kind(memory.pointer) & ~(process | protocols | noElision)
+    return kind == UInt32(PTHREAD_MUTEX_NORMAL) || kind == UInt32(PTHREAD_MUTEX_ADAPTIVE_NP)
+  }
+
   package func priorityCeiling() -> (code: CInt, ceiling: CInt) {
     var ceiling: CInt = 0
     let code = unsafe pthread_mutex_getprioceiling(memory.pointer, &ceiling)

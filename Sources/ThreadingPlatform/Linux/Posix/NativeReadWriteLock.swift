@@ -40,6 +40,12 @@ package struct NativeReadWriteLock: Sendable {
   /// Gives memory of its own back.
   package func free() { memory.free() }
 
+  /// The kernel id of the thread that holds the lock for writing, or 0. Only that thread, and one that
+  /// holds the lock for reading, can rely on it.
+  package var writer: UInt32 { unsafe ctp_rwlock_writer(memory.pointer) }
+  /// How many threads hold the lock for reading, or are about to.
+  package var readers: UInt32 { unsafe ctp_rwlock_readers(memory.pointer) >> 3 }
+
   package func readLock() -> CInt { unsafe pthread_rwlock_rdlock(memory.pointer) }
   package func tryReadLock() -> CInt { unsafe pthread_rwlock_tryrdlock(memory.pointer) }
   package func writeLock() -> CInt { unsafe pthread_rwlock_wrlock(memory.pointer) }

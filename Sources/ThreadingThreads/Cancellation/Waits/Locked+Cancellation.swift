@@ -18,8 +18,8 @@ extension Locked where Value: ~Copyable {
   @available(*, noasync, message: "waiting blocks the calling thread")
   public borrowing func withLockUnlessCancelled<Result: ~Copyable>(
     until deadline: MonotonicInstant = .distantFuture,
-    _ body: (inout sending Value) throws -> sending Result
-  ) throws -> sending Result? {
+    _ body: (inout sending Value) throws -> Result
+  ) throws -> Result? {
     let pending = CancellableWait(until: deadline)
     var hasLock = false
     let result: Result?
@@ -52,8 +52,8 @@ extension Locked where Value: ~Copyable {
   public borrowing func withLockUnlessCancelled<Result: ~Copyable>(
     when condition: @escaping @Sendable (borrowing Value) -> Bool,
     until deadline: MonotonicInstant = .distantFuture,
-    _ body: (inout sending Value) throws -> sending Result
-  ) throws -> sending Result? {
+    _ body: (inout sending Value) throws -> Result
+  ) throws -> Result? {
     let pending = CancellableWait(until: deadline)
     var hasLock = false
     let result: Result?
