@@ -272,6 +272,27 @@ struct ThreadOperationQueueTests {
     #expect(never.state == .pending)
   }
 
+  @Test("No operation starts because cancelAll has made the one before it end")
+  func cancelAllStartsNothing() throws {
+    let queue = ThreadOperationQueue(width: 1)
+    let first = Open()
+    try queue.add(first)
+    first.begun.pass()
+    let second = try queue.add {}
+    first.addCancellationHandler { first in
+      first.finish()
+      // Its place is free, and there is all the time to take it.
+      #expect(second.wait(for: .seconds(30)))
+    }
+    queue.cancelAll()
+    #expect(queue.waitForAll(for: .seconds(30)))
+    #expect(first.isCancelled)
+    guard case .cancelled = second.outcome else {
+      Issue.record("\(second.outcome as Any)")
+      return
+    }
+  }
+
   @Test("A negative width stops the program")
   func negative() async {
     await #expect(processExitsWith: .failure) { _ = ThreadOperationQueue(width: -1) }

@@ -10,12 +10,22 @@ extension ThreadOperation {
   /// ``isCancelled`` or, if it is asynchronous, until ``finish()`` is called; cancellation handlers tell
   /// it. Cancelling a finished operation, or cancelling twice, changes nothing.
   public final func cancel() {
-    let before = update { word in
+    if let before = markCancelled() { wasCancelled(before) }
+  }
+
+  /// The first half of ``cancel()``: from now on the operation does not start.
+  ///
+  /// - Returns: what the word was before, for ``wasCancelled(_:)``; nil if there is nothing to do.
+  final func markCancelled() -> OperationWord? {
+    update { word in
       guard !word.isOver, !word.has(OperationWord.cancelled) else { return false }
       word.bits |= OperationWord.cancelled
       return true
     }
-    guard let before else { return }
+  }
+
+  /// The second half of ``cancel()``: lets go of what it waits for, and tells its handlers.
+  final func wasCancelled(_ before: OperationWord) {
     if before.phase.rawValue < OperationWord.Phase.executing.rawValue { letGoOfDependencies() }
     guard before.has(OperationWord.hasHandlers) else { return }
     for handler in takeHandlers() { handler(self) }

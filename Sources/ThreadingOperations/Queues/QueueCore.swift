@@ -246,7 +246,16 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     return progress
   }
 
-  func cancelAll() { for operation in operations { operation.cancel() } }
+  func cancelAll() { cancel(operations) }
+
+  /// Marks all before it tells any: one that ends at once, because it is told, makes room for another, which
+  /// is not to start then.
+  private func cancel(_ operations: [ThreadOperation]) {
+    let marked = operations.compactMap { operation in
+      operation.markCancelled().map { (operation, $0) }
+    }
+    for (operation, before) in marked { operation.wasCancelled(before) }
+  }
 
   override func waitUntilEmpty(until deadline: MonotonicInstant) -> Bool {
     lock.lock()
@@ -261,10 +270,9 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   }
 
   override func abandon() -> [ThreadOperation] {
-    let unstarted = operations.filter { operation in
-      operation.cancel()
-      return operation.state != .executing
-    }
+    let all = operations
+    cancel(all)
+    let unstarted = all.filter { $0.state != .executing }
     isSuspended = false
     if width == 0 { width = 1 }
     return unstarted

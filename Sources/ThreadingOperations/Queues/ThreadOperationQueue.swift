@@ -183,6 +183,8 @@ public final class ThreadOperationQueue: Sendable {
   // MARK: Steering
 
   /// Cancels every operation that is in the queue at this moment; see ``ThreadOperation/cancel()``.
+  ///
+  /// None of them starts because another one of them ends early.
   public func cancelAll() { core.cancelAll() }
 
   /// Lets no further operation start until ``resume()``. Those that are under way go on. Suspending twice
