@@ -43,7 +43,10 @@ final class Descriptor: Sendable {
   /// Reads what is there, or waits for it; empty at the end.
   func read() -> String {
     var bytes = [UInt8](repeating: 0, count: 4_096)
-    let count = unsafe Glibc.read(number, &bytes, bytes.count)
+    var count = unsafe Glibc.read(number, &bytes, bytes.count)
+    while count < 0 && errno == EINTR {
+      count = unsafe Glibc.read(number, &bytes, bytes.count)
+    }
     return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
   }
 }

@@ -12,9 +12,9 @@ final class LocalConnection: @unchecked Sendable {
 
   private var received: [UInt8] = []
   private var isAsked = false
+  private var isAnswered = false
   private var unsent: ArraySlice<UInt8> = []
-  private var reader: DescriptorSource?
-  private var writer: DescriptorSource?
+  private var source: DescriptorSource?
   private var timer: ThreadTimer?
 
   /// The longest request that is read, and the size of a piece of what is sent slowly.
@@ -33,36 +33,50 @@ final class LocalConnection: @unchecked Sendable {
   }
 
   /// Waits for the request. The loop keeps the connection from now on.
+  ///
+  /// A loop watches a descriptor once, so one source is for both directions; told of changes alone, it is
+  /// quiet while there is nothing to send.
   func open() {
-    let reader = DescriptorSource(socket.number, for: .readable) { [self] _, _ in receive() }
-    self.reader = reader
+    let source = DescriptorSource(
+      socket.number, for: [.readable, .writable], trigger: .edge
+    ) { [self] _, _ in
+      receive()
+      flush()
+    }
+    self.source = source
     connections.increment()
-    add(reader)
-  }
-
-  private func add(_ source: InputSource) {
     do { try loop.add(source) } catch { close() }
   }
 
   private func close() {
-    guard let reader else { return }
-    self.reader = nil
-    reader.cancel()
-    writer?.cancel()
+    guard let source else { return }
+    self.source = nil
+    source.cancel()
     timer?.cancel()
     connections.decrement()
   }
 
   // MARK: The request
 
+  /// Reads what is there.
   private func receive() {
     var bytes = [UInt8](repeating: 0, count: 4_096)
-    let number = unsafe recv(socket.number, &bytes, bytes.count, 0)
-    if number < 0 && (errno == EAGAIN || errno == EINTR) { return }
-    // The other side has the answer, or does not want it any more.
-    guard number > 0, received.count < Self.longestRequest else { return close() }
-    received += bytes.prefix(number)
-    guard !isAsked, let end = received.firstRange(of: Array("\r\n\r\n".utf8)) else { return }
+    while source != nil {
+      let number = unsafe recv(socket.number, &bytes, bytes.count, 0)
+      let code = number < 0 ? errno : 0
+      if code == EINTR { continue }
+      if code == EAGAIN { return }
+      // The other side has the answer, or does not want it any more.
+      guard number > 0 else { return close() }
+      if isAsked { continue }
+      received += bytes.prefix(number)
+      askIfComplete()
+      if !isAsked && received.count > Self.longestRequest { close() }
+    }
+  }
+
+  private func askIfComplete() {
+    guard let end = received.firstRange(of: Array("\r\n\r\n".utf8)) else { return }
     isAsked = true
     let text = String(decoding: received[..<end.lowerBound], as: UTF8.self)
     let words = text.prefix { $0 != "\r\n" }.split(separator: " ")
@@ -76,7 +90,8 @@ final class LocalConnection: @unchecked Sendable {
   // MARK: The answer
 
   private func send(_ answer: LocalRequest.Answer) {
-    guard reader != nil else { return }
+    guard source != nil, !isAnswered else { return }
+    isAnswered = true
     switch answer {
     case .page(let body, let type):
       send(Self.head(200, type, length: body.count) + body)
@@ -144,28 +159,23 @@ final class LocalConnection: @unchecked Sendable {
 
   /// Sends what the socket takes; the rest when it takes more.
   private func flush() {
-    while reader != nil, !unsent.isEmpty {
+    while source != nil, !unsent.isEmpty {
+      var code: CInt = 0
       let number = unsafe unsent.withUnsafeBytes { bytes in
-        unsafe Glibc.send(socket.number, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
+        let number = unsafe Glibc.send(
+          socket.number, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
+        if number < 0 { code = errno }
+        return number
       }
-      if number >= 0 {
+      switch code {
+      case 0:
         unsent = unsent.dropFirst(number)
         sentBytes.increment(by: number)
-      } else if errno == EAGAIN {
-        return waitForRoom()
-      } else if errno != EINTR {
-        return close()
+      case EAGAIN: return
+      case EINTR: continue
+      default: return close()
       }
     }
-    writer?.cancel()
-    writer = nil
-    if isLast, reader != nil { shutdown(socket.number, CInt(SHUT_WR)) }
-  }
-
-  private func waitForRoom() {
-    guard writer == nil else { return }
-    let writer = DescriptorSource(socket.number, for: .writable) { [self] _, _ in flush() }
-    self.writer = writer
-    add(writer)
+    if isLast, source != nil { shutdown(socket.number, CInt(SHUT_WR)) }
   }
 }
