@@ -2,70 +2,67 @@ import Threading
 
 extension LocksChapter {
   static func showInversion(on page: Page) throws {
-    guard let cpus = try twoProcessors() else {
+    guard try isRealTimeAllowed() else {
       page.skip("the urgent thread waits for one that has nothing to do with it")
       page.skip("with priority inheritance it does not")
-      page.figure("why", "it takes two processors and the right to real time")
+      page.figure("why", "it takes the right to real time")
       return
     }
+    guard let stage = try CPUSet.allowed().numbers.last else { return }
+    let (inversion, cure) = (Timeline(), Timeline())
     page.claim(
       "the urgent thread waits for one that has nothing to do with it",
-      try isSeen(["middle", "urgent"], .none, cpus))
+      try order(.none, on: stage, inversion) == ["middle", "urgent"])
+    page.draw(inversion.rows(["urgent", "middle", "low"]))
     page.claim(
-      "with priority inheritance it does not", try isSeen(["urgent", "middle"], .inherit, cpus))
-    page.figure("where", "processor \(cpus.stage), with real-time priorities 10, 20 and 30")
+      "with priority inheritance it does not",
+      try order(.inherit, on: stage, cure) == ["urgent", "middle"])
+    page.draw(cure.rows(["urgent", "middle", "low"]))
+    page.figure("where", "processor \(stage), with real-time priorities 10, 20 and 30")
   }
 
-  /// Whether an order comes about. Real-time threads of other programs may come between on the same
-  /// processor, so it is looked for a few times.
-  private static func isSeen(
-    _ wanted: [String], _ priorities: PosixMutex.PriorityProtocol,
-    _ cpus: (stage: Int, others: CPUSet)
-  ) throws -> Bool {
-    for _ in 0..<5 where try order(priorities, cpus) == wanted { return true }
-    return false
-  }
-
-  /// In which order an urgent thread gets a lock and a middling one is done with its work, when the
-  /// lock is held by one with the lowest priority. All three run on one processor.
+  /// In which order an urgent thread gets a lock and a middling one does its work, when the lock is held
+  /// by one with the lowest priority. All three run on one processor.
+  ///
+  /// No thread is busy while another is started: a new thread is an ordinary one until it has set its
+  /// priority, and would get that far only in the moments that the kernel keeps for ordinary threads on a
+  /// processor with busy real-time threads.
   static func order(
-    _ priorities: PosixMutex.PriorityProtocol, _ cpus: (stage: Int, others: CPUSet)
+    _ priorities: PosixMutex.PriorityProtocol, on stage: Int, _ story: Timeline
   ) throws -> [String] {
-    let events = Locked<[String]>([])
-    let isHeld = CountdownLatch(1)
-    let othersAreThere = AtomicFlag()
     func attributes(_ name: String, _ priority: Int) -> ThreadAttributes {
-      ThreadAttributes(name: name, scheduling: .fifo(priority: priority), cpus: [cpus.stage])
+      ThreadAttributes(name: name, scheduling: .fifo(priority: priority), cpus: [stage])
     }
-    // Whoever starts the three must be somewhere else, or it would never run.
-    let me = ThreadHandle.current
-    let mine = try me.affinity()
-    try me.setAffinity(cpus.others)
-    defer { try? me.setAffinity(mine) }
-
+    let (middleIsThere, middleMayWork) = (CountdownLatch(1), CountdownLatch(1))
+    let (lockIsHeld, urgentIsThere) = (CountdownLatch(1), CountdownLatch(1))
     // snippet: inversion
     let mutex = try PosixMutex(.init(priorityProtocol: priorities))
+    let middle = try PosixThread.start(attributes("middle", 20)) {
+      middleIsThere.countDown()
+      middleMayWork.wait()
+      story.add("middle", "works")
+    }
+    middleIsThere.wait()
     let low = try PosixThread.start(attributes("low", 10)) {
       try mutex.withLock { _ in
-        isHeld.countDown()
-        while !othersAreThere.isSet {}
-        work(.milliseconds(5))
+        story.add("low", "takes the lock")
+        lockIsHeld.countDown()
+        urgentIsThere.wait()
+        middleMayWork.countDown()
+        story.add("low", "gives it back")
       }
     }
-    isHeld.wait()
+    lockIsHeld.wait()
     let urgent = try PosixThread.start(attributes("urgent", 30)) {
-      try mutex.withLock { _ in events.withLock { $0.append("urgent") } }
-    }
-    _ = othersAreThere.testAndSet()
-    let middle = try PosixThread.start(attributes("middle", 20)) {
-      work(.milliseconds(60))
-      events.withLock { $0.append("middle") }
+      story.add("urgent", "wants it")
+      urgentIsThere.countDown()
+      try mutex.withLock { _ in story.add("urgent", "has it") }
     }
     // end
-    try urgent.join()
     try middle.join()
+    try urgent.join()
     try low.join()
-    return events.withLock { $0 }
+    return story.threads(that: "works", "has it")
   }
 
   /// Keeps the processor busy for some time.
@@ -74,17 +71,12 @@ extension LocksChapter {
     while MonotonicInstant.now < end {}
   }
 
-  /// A processor for the three threads, and the others; nil if there is one only, or real time is
-  /// refused.
-  private static func twoProcessors() throws -> (stage: Int, others: CPUSet)? {
-    var others = try CPUSet.allowed()
-    guard others.count > 1, let stage = others.numbers.last else { return nil }
-    others.remove(stage)
+  static func isRealTimeAllowed() throws -> Bool {
     do throws(ThreadingError) {
-      _ = try PosixThread.start(ThreadAttributes(scheduling: .fifo(priority: 30))) {}
+      try PosixThread.start(ThreadAttributes(scheduling: .fifo(priority: 30))) {}.join()
+      return true
     } catch {
-      return nil
+      return false
     }
-    return (stage, others)
   }
 }

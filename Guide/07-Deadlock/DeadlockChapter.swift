@@ -9,7 +9,9 @@ enum DeadlockChapter: Chapter {
 
   static func run(on page: Page) throws {
     page.section("Two threads, two locks, two orders")
-    let embrace = try embrace()
+    let story = Timeline()
+    let embrace = try embrace(story)
+    page.draw(story.rows(["one", "other"]))
     page.claim("each has one lock and cannot get the other", embrace == [false, false])
 
     page.section("Always the same order")

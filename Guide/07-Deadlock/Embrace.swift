@@ -5,24 +5,29 @@ extension DeadlockChapter {
   /// `lock(for:)` they would wait for each other for ever.
   ///
   /// - Returns: whether each got its second lock.
-  static func embrace() throws -> [Bool] {
+  static func embrace(_ story: Timeline) throws -> [Bool] {
     let left = FairMutex()
     let right = FairMutex()
     let bothHaveOne = CyclicBarrier(2)
     // snippet: embrace
-    func take(_ first: FairMutex, then second: FairMutex) throws -> PosixThread<Bool, Never> {
+    func take(
+      _ first: FairMutex, then second: FairMutex, _ name: String
+    ) throws -> PosixThread<Bool, Never> {
       try PosixThread.start {
         first.lock()
         defer { first.unlock() }
+        story.add(name, "has its first lock")
         _ = bothHaveOne.wait()
+        story.add(name, "wants the other")
         let hasBoth = second.lock(for: .milliseconds(50))
+        story.add(name, hasBoth ? "has both" : "gives up")
         if hasBoth { second.unlock() }
         _ = bothHaveOne.wait()
         return hasBoth
       }
     }
-    let one = try take(left, then: right)
-    let other = try take(right, then: left)
+    let one = try take(left, then: right, "one")
+    let other = try take(right, then: left, "other")
     // end
     return [try one.join(), try other.join()]
   }

@@ -65,6 +65,12 @@ final class Page: @unchecked Sendable {
     }
   }
 
+  /// Draws lines that are for the eye alone, and another in each run. Without a terminal, nothing.
+  func draw(_ lines: [String]) {
+    guard isTerminal else { return }
+    for line in lines { print("  " + styled(line, .cyan)) }
+  }
+
   private func print(_ line: String) {
     counts.withLock { counts in
       console.print((counts.isLive ? "\r\u{1B}[K" : "") + line + "\n")
