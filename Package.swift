@@ -27,8 +27,10 @@ let guideChapters = [
   "15-Errors",
   "16-Operations",
   "17-Asynchronous",
+  "18-Lazy-Table",
   "19-Dependencies",
   "20-Background-Import",
+  "21-Drawing",
   "22-Large-Files",
   "23-Which-Way",
   "24-Actors-On-A-Thread",
@@ -116,7 +118,7 @@ let package = Package(
     .executableTarget(
       name: "guide", dependencies: ["Threading", "ThreadingFoundation"], path: "Guide",
       exclude: ["README.md", "COVERAGE.md"] + guideChapters.map { "\($0)/README.md" },
-      resources: [.copy("SampleFeed")],
+      resources: [.copy("SampleFeed"), .copy("18-Lazy-Table/harbour.rss")],
       swiftSettings: swiftSettings),
 
     // What proves it.

@@ -26,7 +26,17 @@ struct Picture: Equatable, Sendable {
   /// - Returns: where it is.
   /// - Throws: `FileError` if it cannot be written.
   func write(named name: String) throws(FileError) -> String {
-    let path = NSTemporaryDirectory() + name
+    try write(to: Self.temporary(name))
+  }
+
+  /// Where a file in the folder for temporary files is.
+  static func temporary(_ name: String) -> String { NSTemporaryDirectory() + name }
+
+  /// Writes it as a bitmap file.
+  ///
+  /// - Returns: where it is.
+  /// - Throws: `FileError` if it cannot be written.
+  func write(to path: String) throws(FileError) -> String {
     let file = try OutputFile(path: path, replaces: true)
     try file.write(bitmap)
     try file.flush()
@@ -34,7 +44,14 @@ struct Picture: Equatable, Sendable {
   }
 
   /// The bytes of a file in the format BMP: 24 bits a point, rows from the bottom.
-  private var bitmap: [UInt8] {
+  var bitmap: [UInt8] {
+    (0..<height).reversed().reduce(into: Self.bitmapHead(width: width, height: height)) {
+      $0 += Self.bitmapRow(points[$1 * width..<($1 + 1) * width])
+    }
+  }
+
+  /// What such a file begins with.
+  static func bitmapHead(width: Int, height: Int) -> [UInt8] {
     let rowLength = (width * 3 + 3) / 4 * 4
     let size = 54 + rowLength * height
     func little(_ number: Int, _ bytes: Int) -> [UInt8] {
@@ -43,11 +60,12 @@ struct Picture: Equatable, Sendable {
     var file = Array("BM".utf8) + little(size, 4) + little(0, 4) + little(54, 4)
     file += little(40, 4) + little(width, 4) + little(height, 4) + little(1, 2) + little(24, 2)
     file += little(0, 4) + little(rowLength * height, 4) + little(2_835, 4) + little(2_835, 4)
-    file += little(0, 8)
-    for y in (0..<height).reversed() {
-      let row = points[y * width..<(y + 1) * width].flatMap { [$0, $0, $0] }
-      file += row + [UInt8](repeating: 0, count: rowLength - row.count)
-    }
-    return file
+    return file + little(0, 8)
+  }
+
+  /// A row of points in such a file.
+  static func bitmapRow(_ points: some Collection<UInt8>) -> [UInt8] {
+    let row = points.flatMap { [$0, $0, $0] }
+    return row + [UInt8](repeating: 0, count: (row.count + 3) / 4 * 4 - row.count)
   }
 }

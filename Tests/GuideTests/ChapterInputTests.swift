@@ -53,6 +53,52 @@ struct ChapterInputTests {
     #expect(chosen.output.contains("http://127.0.0.1:\(server.port)/nothing"))
   }
 
+  @Test("a feed is shown from a file or an address; one that is none ends the program")
+  func feed() throws {
+    let rss = "<rss><channel><item><title>hello</title></item></channel></rss>"
+    let file = folder.path + "/feed.rss"
+    try Data(rss.utf8).write(to: URL(filePath: file))
+    let server = try LocalServer { request in
+      switch request.page {
+      case "feed": request.answer(.page(Array(rss.utf8), type: "text/xml"))
+      case "page": request.answer(.page(Array("<html/>".utf8), type: "text/html"))
+      default: request.answer(.status(404))
+      }
+    }
+    for word in [file, server.address("feed")] {
+      let shown = try run("18", word)
+      #expect(shown.status == 0)
+      #expect(shown.output.hasSuffix("     1  [--------]  hello\n  rows: 1\n"))
+    }
+    let page = server.address("page")
+    let other = try run("18", page)
+    #expect(other.status == 65)
+    #expect(
+      other.error == "guide: \(page) is not an RSS feed: it begins with an element \"html\"\n")
+    #expect(try run("18", server.address("nothing")).status == 66)
+    try server.end()
+    let nothing = try run("18", "/nowhere/feed.rss")
+    #expect(nothing.status == 66)
+    #expect(nothing.error == "guide: cannot read /nowhere/feed.rss: there is no such file\n")
+    #expect(try run("18", folder.path).status == 66)
+    #expect(try run("18", "http://").status == 64)
+  }
+
+  @Test("a picture is written where one wants it, or the program ends with one line")
+  func picture() throws {
+    let file = folder.path + "/picture.bmp"
+    let written = try run("21", file)
+    #expect(written.status == 0)
+    #expect(written.output.hasSuffix("  look at it: \(file)\n"))
+    let bytes = try Data(contentsOf: URL(filePath: file))
+    #expect(bytes.count == 54 + 512 * 384 * 3 && bytes.starts(with: "BM".utf8))
+    let refused = try run("21", "/nowhere/picture.bmp")
+    #expect(refused.status == 74)
+    #expect(
+      refused.error == "guide: cannot make /nowhere/picture.bmp: No such file or directory\n")
+    #expect(try run("21", "/proc/picture.bmp").status == 74)
+  }
+
   @Test("what a chapter cannot be given is told in one line, with status 64")
   func mistakes() throws {
     func error(_ arguments: String...) -> String? {
