@@ -74,7 +74,7 @@ struct CompletionTests {
   func race() throws {
     let queue = ThreadOperationQueue(width: 1)
     let calls = Atomic<Int>(0)
-    let rounds = 20_000
+    let rounds = LongTests.areOn ? 100_000 : 20_000
     for _ in 0..<rounds {
       let operation = try queue.add {}
       operation.addCompletion { _ in calls.wrappingAdd(1, ordering: .relaxed) }

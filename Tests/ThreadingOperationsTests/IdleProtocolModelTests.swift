@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 /// How threads of a pool fall asleep, are woken and end after their idle timeout, as a model of which every
 /// course is tried. A step is what the real code does under the pool's lock or in one atomic instruction.
-@Suite("Model of idle threads")
+@Suite("Model of idle threads", .endsInTime)
 struct IdleProtocolModelTests {
   /// What is taken out of the real protocol, to see that the model notices.
   enum Flaw: CaseIterable {

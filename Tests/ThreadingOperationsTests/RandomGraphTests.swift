@@ -57,7 +57,7 @@ struct RandomGraphTests {
 
   @Test(
     "Each runs at most once, after its dependencies, within the width, and all finish",
-    arguments: 0..<60)
+    arguments: 0..<(LongTests.areOn ? 3_000 : 60))
   func graphs(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let census = Census()

@@ -93,7 +93,9 @@ struct StressTests {
     #expect(census.count == 0)
   }
 
-  @Test("Barriers hold in random graphs over several queues", arguments: 0..<40)
+  @Test(
+    "Barriers hold in random graphs over several queues",
+    arguments: 0..<(LongTests.areOn ? 2_000 : 40))
   func barriers(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let pool = try ThreadPool(maximumThreads: 3)

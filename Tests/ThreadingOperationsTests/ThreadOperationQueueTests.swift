@@ -39,6 +39,25 @@ struct ThreadOperationQueueTests {
     #expect(gauge.most == width)
   }
 
+  @Test("A queue without a limit runs as many at once as its pool may have threads")
+  func unlimited() throws {
+    let pool = try ThreadPool(maximumThreads: 6)
+    let queue = ThreadOperationQueue(width: .max, pool: pool)
+    let gauge = Gauge()
+    let all = CountdownLatch(6)
+    for _ in 0..<30 {
+      try queue.add {
+        gauge.enter()
+        all.countDown()
+        #expect(all.wait(for: .seconds(60)))
+        gauge.leave()
+      }
+    }
+    queue.waitForAll()
+    #expect(gauge.most == 6)
+    pool.shutDown()
+  }
+
   @Test("A second operation on a queue of width 2 does not wait for the first")
   func secondRuns() throws {
     let queue = ThreadOperationQueue(width: 2)

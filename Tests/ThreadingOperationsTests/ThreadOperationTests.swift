@@ -261,8 +261,17 @@ struct AsynchronousOperationTests {
     open.begun.pass()
     #expect(!next.wait(for: .milliseconds(20)))
     #expect(open.isExecuting)
+    // Whoever looks for what was never finished can tell it from what is at work.
+    #expect(eventually { open.isExecutingWithoutThread })
+    #expect("\(open)".contains("executing without a thread"))
+    #expect(!next.isExecutingWithoutThread)
+    #expect(
+      queue.operations.filter(\.isExecutingWithoutThread).map(ObjectIdentifier.init) == [
+        ObjectIdentifier(open)
+      ])
     try concurrently(1) { _ in #expect(open.finish()) }
     next.wait()
+    #expect(!open.isExecutingWithoutThread)
     #expect(open.isFinished)
     #expect(!open.finish())
   }

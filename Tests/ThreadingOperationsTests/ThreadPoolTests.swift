@@ -69,6 +69,20 @@ struct ThreadPoolTests {
     after.wait()
   }
 
+  @Test("The minimum of threads is there from the start and stays", arguments: [0, 1, 2])
+  func minimum(count: Int) throws {
+    let pool = try ThreadPool(
+      minimumThreads: count, maximumThreads: 4, idleTimeout: .milliseconds(20))
+    #expect(count == 0 || pool.threadCount == count)
+    for _ in 0..<2 {
+      let all = CountdownLatch(4)
+      for _ in 0..<4 { try pool.run { all.countDownAndWait() } }
+      all.wait()
+      #expect(eventually { pool.threadCount == count && pool.idleThreadCount == count })
+    }
+    pool.shutDown()
+  }
+
   @Test("Threads that end after their timeout, or are woken at that moment, leave no work behind")
   func timeoutsUnderLoad() throws {
     var random = SeededGenerator(seed: 7)
@@ -188,6 +202,10 @@ struct ThreadPoolTests {
   @Test("A pool without threads, and a shutdown by a thread of the pool, stop the program")
   func misuse() async {
     await #expect(processExitsWith: .failure) { _ = try ThreadPool(maximumThreads: 0) }
+    await #expect(processExitsWith: .failure) {
+      _ = try ThreadPool(minimumThreads: 3, maximumThreads: 2)
+    }
+    await #expect(processExitsWith: .failure) { _ = try ThreadPool(minimumThreads: -1) }
     await #expect(processExitsWith: .failure) {
       let pool = try ThreadPool(maximumThreads: 1)
       let operation = try ThreadOperationQueue(pool: pool).add { pool.shutDown() }

@@ -107,7 +107,7 @@ struct WatchingTests {
   @Test("A watcher that comes while it runs and finishes hears of the end once", arguments: 0..<4)
   func race(seed: UInt64) throws {
     let queue = ThreadOperationQueue(width: 1)
-    for round in 0..<(Scale.isSanitized ? 300 : 3_000) {
+    for round in 0..<(LongTests.areOn ? 25_000 : Scale.isSanitized ? 300 : 3_000) {
       let told = States()
       let operation = ClosureOperation { if round % 2 == 0 { SystemYield.now() } }
       try queue.add(operation)

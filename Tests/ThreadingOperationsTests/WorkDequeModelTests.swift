@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 /// Memory as the weakest machines have it: what a thread writes waits in the thread, and reaches the others
@@ -54,7 +55,7 @@ struct WeakMemory: Hashable {
 
 /// The deque's protocol as a model of which every course is tried: every order of the threads' steps, and every
 /// order in which their writes reach each other.
-@Suite("Model of the deque of jobs")
+@Suite("Model of the deque of jobs", .endsInTime)
 struct WorkDequeModelTests {
   /// What is taken out of the real protocol, to see that the model notices.
   enum Flaw: CaseIterable {
@@ -307,7 +308,7 @@ struct WorkDequeModelTests {
 }
 
 /// Who adds a job and who stops looking for jobs: one of the two sees the other.
-@Suite("Model of the last look")
+@Suite("Model of the last look", .endsInTime)
 struct LastLookModelTests {
   /// The steps of both: a job is added and then drains are counted; a drain is uncounted and then jobs are looked
   /// for. Each is one store and one load.

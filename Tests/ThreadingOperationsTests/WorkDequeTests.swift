@@ -44,6 +44,25 @@ struct WorkDequeTests {
     #expect(deque.isEmpty)
   }
 
+  @Test("Of some that are added at once, the owner takes the first first, a thief the last")
+  func several() {
+    let deque = WorkDeque()
+    let journal = Journal<Int>()
+    for round in 0..<30 {
+      var next = 0
+      deque.add(7) {
+        defer { next += 1 }
+        let number = next
+        return Job { journal.append(number) }
+      }
+      deque.take()?.body()
+      stolen(from: deque)?.body()
+      while let job = deque.take() { job.body() }
+      #expect(journal.entries.suffix(7) == [0, 6, 1, 2, 3, 4, 5])
+      #expect(journal.entries.count == (round + 1) * 7)
+    }
+  }
+
   @Test("What is left in it, and what was taken, is released")
   func released() {
     let census = Census()
@@ -160,6 +179,49 @@ struct NestedClosureTests {
     given.pass()
     pool.shutDown()
     #expect(journal.entries == ["c", "b", "a", "x", "y"])
+  }
+
+  @Test(
+    "What came from outside runs once, while threads take several at once and steal from each other"
+  )
+  func fromOutside() throws {
+    for threads in 1...3 {
+      let pool = try ThreadPool(maximumThreads: threads)
+      let runs = (0..<3_000).map { _ in AtomicCounter() }
+      for number in 0..<3_000 {
+        try pool.run {
+          runs[number].increment()
+          if number % 50 == 0 { SystemYield.now() }
+        }
+      }
+      #expect(pool.shutDown())
+      #expect(runs.allSatisfy { $0.value == 1 })
+    }
+  }
+
+  @Test("One that takes long keeps nothing waiting that its thread has taken with it")
+  func longOne() throws {
+    let pool = try ThreadPool(maximumThreads: 2)
+    let inside = CountdownLatch(2)
+    let start = Gate()
+    for _ in 0..<2 {
+      try pool.run {
+        inside.countDown()
+        start.pass()
+      }
+    }
+    inside.wait()
+    // Many, so that a thread takes several at once; the first waits for all others.
+    let others = CountdownLatch(200)
+    let done = Gate()
+    try pool.run {
+      #expect(others.wait(for: .seconds(60)))
+      done.open()
+    }
+    for _ in 0..<200 { try pool.run { others.countDown() } }
+    start.open()
+    #expect(done.pass())
+    pool.shutDown()
   }
 
   @Test("Closures that give others without end hold up neither what comes from outside nor a queue")

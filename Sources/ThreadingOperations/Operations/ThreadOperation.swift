@@ -144,6 +144,14 @@ open class ThreadOperation: @unchecked Sendable {
   /// Whether its work is under way.
   public final var isExecuting: Bool { load().phase == .executing }
 
+  /// Whether it is executing but no thread is in its ``main()`` any more: it waits for somebody to call
+  /// ``finish()``. If that is forgotten, it keeps its slot in its queue for ever; this, in the description too,
+  /// tells which ones of ``ThreadOperationQueue/operations`` do.
+  public final var isExecutingWithoutThread: Bool {
+    let now = load()
+    return now.phase == .executing && now.has(OperationWord.isOnItsOwn)
+  }
+
   /// Whether its work is over. Everything that the work wrote happens before this is seen.
   public final var isFinished: Bool { load().isOver }
 
@@ -277,7 +285,8 @@ extension ThreadOperation: CustomStringConvertible {
   /// The type, the name and the state: `Count "up to 100" (executing)`.
   public final var description: String {
     let name = self.name.map { " \"\($0)\"" } ?? ""
-    return "\(type(of: self))\(name) (\(state)\(isCancelled ? ", cancelled" : ""))"
+    let place = isExecutingWithoutThread ? " without a thread" : ""
+    return "\(type(of: self))\(name) (\(state)\(place)\(isCancelled ? ", cancelled" : ""))"
   }
 
   /// The name, or the type where there is none.

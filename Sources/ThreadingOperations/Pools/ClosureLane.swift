@@ -121,7 +121,7 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
     let standsBack = executor.isOver(turn)
     while !standsBack {
       if turn.ran % Self.fairness == Self.fairness - 1, let job = takeFromLine() { return job }
-      if let job = seat.deque.take() ?? takeFromLine() ?? steal(for: seat) { return job }
+      if let job = seat.deque.take() ?? takeSome(on: seat) ?? steal(for: seat) { return job }
       if leave(seat) { return nil }
     }
     standBack(from: seat)
@@ -134,6 +134,31 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
     let job = unsafe state.pointee.line.popFirst()
     unsafe lineSeen.store(state.pointee.line.count, ordering: .relaxed)
     lock.unlock()
+    return job
+  }
+
+  /// The most that a drain takes out of the line at once.
+  private static let most = 8
+
+  /// Takes the first of the line and, if that is long, puts some more into the drain's empty deque: where others
+  /// may steal them, and where it takes them itself without the lock, for which all would queue up.
+  private func takeSome(on seat: DrainSeat) -> Job? {
+    guard lineSeen.load(ordering: .relaxed) > 0 else { return nil }
+    lock.lock()
+    defer { lock.unlock() }
+    let job = unsafe state.pointee.line.popFirst()
+    let left = unsafe state.pointee.line.count
+    let more = min(Self.most - 1, left / (executor.closureWidth * 2))
+    // With the lock held: a drain that ends sees them in the line or in the deque.
+    if more > 0 {
+      seat.deque.add(more) {
+        guard let next = unsafe state.pointee.line.popFirst() else {
+          fatalError("ClosureLane: its line is shorter than its length")
+        }
+        return next
+      }
+    }
+    lineSeen.store(left - more, ordering: .relaxed)
     return job
   }
 

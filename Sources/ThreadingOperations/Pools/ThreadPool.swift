@@ -11,7 +11,7 @@ public import ThreadingThreads
 /// ```
 ///
 /// Threads are started when there is work and none of them is free, up to the maximum, and end when they
-/// have been idle for a time; one stays. An idle pool sleeps: it wakes for work alone. A pool that nobody
+/// have been idle for a time; the minimum stays. An idle pool sleeps: it wakes for work alone. A pool that nobody
 /// holds any more finishes what it was given and ends its threads.
 ///
 /// If the system refuses a thread, the work waits for a thread that is free, and the pool tries again with
@@ -32,31 +32,45 @@ public final class ThreadPool: Sendable {
 
   /// A pool of its own.
   ///
-  /// The first thread is started at once, which shows whether the attributes are accepted.
+  /// The minimum of threads, but at least one, is started at once, which shows whether the attributes are
+  /// accepted.
   ///
   /// - Parameters:
   ///   - name: what its threads are called, unless the attributes have a name.
+  ///   - minimumThreads: how many threads stay when there is no work, from 0 up to the maximum; 1 unless given.
   ///   - maximumThreads: how many threads work at once, from 1; ``AvailableParallelism/current`` unless
   ///     given. Threads inside ``blocking(_:)`` do not count.
   ///   - attributes: what its threads are started with.
   ///   - idleTimeout: after how long without work a thread ends.
   /// - Throws: a ``ThreadingError`` when an attribute is out of range or the system refuses a thread.
-  /// - Precondition: `maximumThreads` is at least 1. If not, the program stops.
+  /// - Precondition: `maximumThreads` is at least 1, and `minimumThreads` from 0 to `maximumThreads`. If not, the
+  ///   program stops.
   public convenience init(
-    name: String = "pool", maximumThreads: Int? = nil,
+    name: String = "pool", minimumThreads: Int = 1, maximumThreads: Int? = nil,
     attributes: ThreadAttributes = ThreadAttributes(), idleTimeout: Duration = .seconds(10)
   ) throws(ThreadingError) {
     let maximum = maximumThreads ?? AvailableParallelism.current
     require(
       maximum >= 1, "ThreadPool: a pool of \(maximum) threads runs nothing; at least 1 is needed")
+    require(
+      (0...maximum).contains(minimumThreads),
+      "ThreadPool: a minimum of \(minimumThreads) threads; from 0 to the maximum of \(maximum) is possible"
+    )
     var own = attributes
     if own.name == nil { own.name = name }
     // The pool joins its threads itself.
     own.isDetached = false
     let core = PoolCore(
-      minimum: 1, maximum: maximum, closureWidth: maximum, idleTimeout: idleTimeout,
+      minimum: minimumThreads, maximum: maximum, closureWidth: maximum, idleTimeout: idleTimeout,
       attributes: own)
-    try core.startFirst()
+    for started in 0..<max(1, minimumThreads) {
+      do throws(ThreadingError) {
+        try core.startFirst()
+      } catch {
+        if started > 0 { core.isDropped() }
+        throw error
+      }
+    }
     self.init(core)
   }
 
@@ -69,7 +83,8 @@ public final class ThreadPool: Sendable {
 
   /// Has a thread of the pool run `body`, as soon as one is free.
   ///
-  /// Closures that are given from outside begin in the order in which they were given. One that is given by a
+  /// Closures that are given from outside begin in the order in which they were given; where several threads
+  /// work, give or take the few that one of them takes at once while many wait. One that is given by a
   /// closure of the same pool is put aside by its thread, at the cost of a few atomic steps and without a lock:
   /// the thread goes on with the one that it has put aside last, and threads that have nothing else to do take
   /// those that it has put aside first. Neither kind holds up the other for ever.

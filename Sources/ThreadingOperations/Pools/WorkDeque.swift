@@ -118,6 +118,23 @@ package final class WorkDeque: @unchecked Sendable {
     return true
   }
 
+  /// Adds some jobs to the deque while it is empty, so that the owner takes them in the order in which `next`
+  /// gives them. Called by the owner.
+  package func add(_ count: Int, _ next: () -> Job) {
+    let place = bottom.load(ordering: .relaxed)
+    let now = unsafe ring.load(ordering: .relaxed)
+    // acquiring: as in `add(_:)`.
+    let oldest = top.load(ordering: .acquiring)
+    guard oldest == place, unsafe count <= now.pointee.mask else {
+      fatalError("WorkDeque.add: \(count) jobs for a deque of \(place - oldest)")
+    }
+    for offset in 0..<count {
+      unsafe now.pointee.write(JobWords(holding: next()), at: place + count - 1 - offset)
+    }
+    // sequentially consistent: as in `add(_:)`.
+    bottom.store(place + count, ordering: .sequentiallyConsistent)
+  }
+
   /// Takes the newest job. Called by the owner.
   package func take() -> Job? {
     let place = bottom.load(ordering: .relaxed) - 1
