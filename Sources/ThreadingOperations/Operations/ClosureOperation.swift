@@ -12,10 +12,9 @@ internal import ThreadingLocks
 public final class ClosureOperation: ThreadOperation, @unchecked Sendable {
   // SAFETY of @unchecked: `body` is written by the initialiser and then only touched by whoever has
   // entered the phase that allows it: the runner of `main()`, or the one who finishes a skipped one.
-  // `others` and `otherCount` are guarded by `lock`.
+  // Further closures are in the extras, guarded by `lock`: few operations have them, and the C library
+  // allocates what is not larger than this at half the cost.
   private var body: (@Sendable () throws -> Void)?
-  private var others: [@Sendable () throws -> Void] = []
-  private var otherCount = 0
 
   /// An operation that will run `body`.
   ///
@@ -59,8 +58,9 @@ public final class ClosureOperation: ThreadOperation, @unchecked Sendable {
     }
     // Whoever runs it takes the lock after it has seen the flag.
     if before != nil {
-      others.append(block)
-      otherCount += 1
+      let extras = makeExtras()
+      extras.blocks.append(block)
+      extras.blockCount += 1
     }
     lock.unlock()
     guard before != nil else {
@@ -70,7 +70,7 @@ public final class ClosureOperation: ThreadOperation, @unchecked Sendable {
   }
 
   /// How many closures it was given.
-  public var blockCount: Int { 1 + lock.withLock { otherCount } }
+  public var blockCount: Int { 1 + lock.withLock { extras?.blockCount ?? 0 } }
 
   /// Runs the closures.
   ///
@@ -81,7 +81,7 @@ public final class ClosureOperation: ThreadOperation, @unchecked Sendable {
   }
 
   private func runAll() throws {
-    var blocks = lock.withLock { others }
+    var blocks = lock.withLock { extras?.blocks ?? [] }
     if let body { blocks.insert(body, at: 0) }
     let firstError = Locked<(any Error)?>(nil)
     let run: (Range<Int>) -> Bool = { [self, blocks] range in
@@ -110,8 +110,8 @@ public final class ClosureOperation: ThreadOperation, @unchecked Sendable {
     if body != nil { body = nil }
     if load().has(OperationWord.hasBlocks) {
       // Released without the lock.
-      let blocks = lock.withLock { others }
-      lock.withLock { others = [] }
+      let blocks = lock.withLock { extras?.blocks ?? [] }
+      lock.withLock { extras?.blocks = [] }
       withExtendedLifetime(blocks) {}
     }
   }

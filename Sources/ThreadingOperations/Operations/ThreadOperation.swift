@@ -277,6 +277,9 @@ final class OperationExtras {
   /// Its number in the trace with that identity.
   var traceNumber: (ObjectIdentifier, Int)?
   var cancellationHandlers: [@Sendable (ThreadOperation) -> Void] = []
+  /// The closures of a ``ClosureOperation`` but for the first, until they have run, and how many were added.
+  var blocks: [@Sendable () throws -> Void] = []
+  var blockCount = 0
 
   init(name: String?) { self.name = name }
 }
