@@ -46,6 +46,41 @@ struct ParallelLoopTests {
     #expect(gauge.most <= 3)
   }
 
+  @Test(
+    "A loop in a loop is helped by a thread that has nothing else to do", arguments: [1, 2, 64])
+  func innerHelp(outer: Int) throws {
+    let pool = try ThreadPool(maximumThreads: 2)
+    let hasHelp = Gate()
+    // What the pool's thread has of the outer loop is soon done, before or after the inner loop begins.
+    parallelForEach(0..<outer, on: pool, piece: 1) { _ in
+      guard ThreadPool.workerIndex == nil else { return }
+      parallelForEach(0..<2, on: pool, piece: 1) { _ in
+        if ThreadPool.workerIndex != nil { hasHelp.open() }
+        #expect(hasHelp.pass())
+      }
+    }
+    pool.shutDown()
+  }
+
+  @Test("Loops without number inside a loop leave the pool as it was")
+  func manyInner() throws {
+    let pool = try ThreadPool(maximumThreads: 3)
+    let count = AtomicCounter()
+    for _ in 0..<5 {
+      parallelForEach(0..<8, on: pool, piece: 1) { _ in
+        for _ in 0..<50 {
+          parallelForEach(0..<4, on: pool, piece: 1) { _ in count.increment() }
+        }
+      }
+    }
+    #expect(count.value == 5 * 8 * 50 * 4)
+    let done = CountdownLatch(3)
+    for _ in 0..<3 { try pool.run { done.countDownAndWait() } }
+    #expect(done.wait(for: .seconds(60)))
+    pool.shutDown()
+    #expect(pool.threadCount == 0)
+  }
+
   @Test("Help that comes when a loop is over does not enter it")
   func lateHelp() throws {
     let pool = try ThreadPool(maximumThreads: 2)

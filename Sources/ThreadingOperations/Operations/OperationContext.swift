@@ -14,6 +14,8 @@ final class OperationContext {
   var seat: DrainSeat?
   /// The worker's number in its pool.
   var workerIndex: Int?
+  /// Whether the thread is inside a parallel loop that threads of a pool help with.
+  var isInLoop = false
   /// Whether the thread is inside `ThreadPool.blocking`, which counts once.
   var isBlocking = false
 

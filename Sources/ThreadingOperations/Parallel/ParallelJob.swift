@@ -67,12 +67,30 @@ final class ParallelJob: DrainLane, @unchecked Sendable {
   func run(on pool: PoolCore) {
     let pieces = piece.map { (count + $0 - 1) / $0 } ?? count
     let helpers = min(workers, pieces) - 1
-    if helpers > 0 { pool.request(self, count: helpers) }
-    work()
+    if helpers > 0 { work(helpedBy: helpers, of: pool) } else { work() }
     // acquiring and releasing: pairs with the helpers' leaving, and keeps later ones from entering.
     let inside = gate.bitwiseOr(Self.isOver, ordering: .acquiringAndReleasing).oldValue
     if inside != 0 { waitForHelpers() }
     body = nil
+  }
+
+  private func work(helpedBy helpers: Int, of pool: PoolCore) {
+    let context = OperationContext.current
+    guard !context.isInLoop else {
+      // The loop around this one has what threads there are; those that have done their part of it, or have not
+      // been needed, may come. Loops without number would otherwise each wake a thread, to find no processor.
+      pool.offer(self, count: helpers)
+      work()
+      pool.withdraw(self)
+      return
+    }
+    let isOutside = context.pool !== pool
+    if isOutside { pool.countGuests(1) }
+    pool.request(self, count: helpers)
+    context.isInLoop = true
+    work()
+    context.isInLoop = false
+    if isOutside { pool.countGuests(-1) }
   }
 
   private func waitForHelpers() {
@@ -97,7 +115,9 @@ final class ParallelJob: DrainLane, @unchecked Sendable {
       let (entered, original) = gate.compareExchange(
         expected: seen, desired: seen + 1, ordering: .acquiring)
       guard !entered else {
+        context.isInLoop = true
         work()
+        context.isInLoop = false
         // releasing: what the pieces wrote is seen by the caller.
         let left = gate.subtract(1, ordering: .releasing).newValue
         if left == Self.isOver { Futex.wake(gate, count: 1) }

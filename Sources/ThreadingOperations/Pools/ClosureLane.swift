@@ -106,22 +106,31 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
     let seat = takeSeat()
     context.seat = seat
     var turn = executor.beginTurn()
-    while let job = next(on: seat, turn) {
+    var sinceLine = 0
+    while let job = next(on: seat, turn, &sinceLine) {
       turn.ran += 1
       job.body()
     }
     context.seat = nil
   }
 
-  /// After so many jobs of its own a drain takes one of the line, so that what comes from outside is not held up
-  /// for ever by closures that give others.
+  /// After so many jobs out of its deque a drain takes one of the line, so that what comes from outside is not held
+  /// up for ever by closures that give others. More than it puts there at once: their order is kept.
   private static let fairness = 61
 
-  private func next(on seat: DrainSeat, _ turn: DrainTurn) -> Job? {
+  private func next(on seat: DrainSeat, _ turn: DrainTurn, _ sinceLine: inout Int) -> Job? {
     let standsBack = executor.isOver(turn)
     while !standsBack {
-      if turn.ran % Self.fairness == Self.fairness - 1, let job = takeFromLine() { return job }
-      if let job = seat.deque.take() ?? takeSome(on: seat) ?? steal(for: seat) { return job }
+      if sinceLine >= Self.fairness {
+        sinceLine = 0
+        if let job = takeFromLine() { return job }
+      }
+      if let job = seat.deque.take() {
+        sinceLine += 1
+        return job
+      }
+      sinceLine = 0
+      if let job = takeSome(on: seat) ?? steal(for: seat) { return job }
       if leave(seat) { return nil }
     }
     standBack(from: seat)

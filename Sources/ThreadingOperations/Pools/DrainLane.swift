@@ -3,7 +3,9 @@ internal import ThreadingPlatform
 /// A source of work that threads drain: a queue, or the bare closures of a pool.
 ///
 /// A lane asks its executor for drains; the executor has a thread of its own call ``drain(in:)`` for each.
+@safe
 class DrainLane: @unchecked Sendable {
+  // SAFETY of @safe: a lane is in the list with the one before it, or has none before it.
   // SAFETY of @unchecked: the properties here are guarded by the lock of the lane's executor; subclasses
   // have a lock of their own.
 
@@ -11,6 +13,10 @@ class DrainLane: @unchecked Sendable {
   final var requested = 0
   /// The next lane in the executor's list. Guarded by the executor's lock.
   final var nextLane: DrainLane?
+  /// The one before, which the executor holds. Guarded by the executor's lock.
+  final var previousLane: Unmanaged<DrainLane>?
+
+  init() { unsafe previousLane = nil }
 
   /// Runs work until there is none that may run now. Called by the executor, once for each request.
   func drain(in context: OperationContext) {

@@ -60,6 +60,8 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   private let starving = Atomic<Bool>(false)
   private let closed = Atomic<Bool>(false)
   private let limit: Atomic<Int>
+  /// Threads that are none of the pool's, in loops that its threads help with.
+  private let guests = Atomic<Int>(0)
   /// For how many nanoseconds a thread looks out.
   private let lookOutFor = Atomic<Int64>(PoolCore.longestLookOut)
 
@@ -101,19 +103,60 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
 
   func servesOnlyOnCurrentThread() -> Bool { false }
 
+  /// As ``request(_:count:)``, for work that needs no help: a thread is woken or started for it only if fewer are
+  /// busy than are of use. What nobody has come for is taken back by ``withdraw(_:)``.
+  func offer(_ lane: DrainLane, count: Int) {
+    lock.lock()
+    if lane.requested == 0 { append(lane) }
+    lane.requested += count
+    setRequests(requests + count)
+    // relaxed: a guest that is not seen costs one wake too many.
+    let busy = threads - blocked - idle.count + guests.load(ordering: .relaxed)
+    let help = busy < closureWidth ? claimHelp() : .none
+    lock.unlock()
+    perform(help)
+  }
+
+  /// Takes back what was offered and has not been taken.
+  func withdraw(_ lane: DrainLane) {
+    lock.lock()
+    if lane.requested > 0 {
+      takeOut(lane)
+      setRequests(requests - lane.requested)
+      lane.requested = 0
+    }
+    lock.unlock()
+  }
+
+  /// Counts threads that are none of the pool's and work in a loop that its threads help with.
+  func countGuests(_ change: Int) { guests.wrappingAdd(change, ordering: .relaxed) }
+
   /// With the lock held.
   private func append(_ lane: DrainLane) {
-    if let last = lastLane { last.nextLane = lane } else { firstLane = lane }
+    if let last = lastLane {
+      last.nextLane = lane
+      unsafe lane.previousLane = .passUnretained(last)
+    } else {
+      firstLane = lane
+    }
     lastLane = lane
+  }
+
+  /// With the lock held.
+  private func takeOut(_ lane: DrainLane) {
+    let next = lane.nextLane
+    let previous = unsafe lane.previousLane?.takeUnretainedValue()
+    if let previous { previous.nextLane = next } else { firstLane = next }
+    if let next { unsafe next.previousLane = lane.previousLane } else { lastLane = previous }
+    lane.nextLane = nil
+    unsafe lane.previousLane = nil
   }
 
   /// With the lock held: one request of the lane that has waited longest. A lane that has more goes to
   /// the end, so that lanes take turns.
   private func takeRequest() -> DrainLane? {
     guard let lane = firstLane else { return nil }
-    firstLane = lane.nextLane
-    lane.nextLane = nil
-    if firstLane == nil { lastLane = nil }
+    takeOut(lane)
     lane.requested -= 1
     if lane.requested > 0 { append(lane) }
     setRequests(requests - 1)
