@@ -387,6 +387,28 @@ struct MailboxTests {
     #expect(isFlooded)
   }
 
+  @Test(
+    "cancelled while the loop takes messages, each is handled or released, and once",
+    arguments: [1, 2] as [UInt64])
+  func cancelRace(seed: UInt64) throws {
+    let thread = try LoopThread()
+    let ledger = MessageLedger()
+    var random = SeededGenerator(seed: seed)
+    let count = 500
+    for _ in 0..<(ThreadSanitizer.isActive ? 50 : 600) {
+      let handled = AtomicCounter()
+      let mailbox = Mailbox<CountedMessage> { _ in handled.increment() }
+      for _ in 0..<count { mailbox.send(CountedMessage(ledger)) }
+      try thread.loop.add(mailbox)
+      // Somewhere among the first half.
+      let moment = Int.random(in: 1...count / 2, using: &random)
+      while handled.value < moment { SystemThread.yield() }
+      mailbox.cancel()
+    }
+    thread.end()
+    #expect(ledger.made.value > 0 && ledger.freed.value == ledger.made.value)
+  }
+
   @Test("after a cancel from another thread no handler begins", arguments: [1, 2] as [UInt64])
   func cancel(seed: UInt64) throws {
     let thread = try LoopThread()
@@ -414,4 +436,21 @@ private enum Message: Sendable {
   case question(MailboxReply<Int>)
   case drop(MailboxReply<Int>)
   case keep(MailboxReply<Int>)
+}
+
+/// How many messages were made and freed.
+private final class MessageLedger: Sendable {
+  let made = AtomicCounter()
+  let freed = AtomicCounter()
+}
+
+private final class CountedMessage: Sendable {
+  private let ledger: MessageLedger
+
+  init(_ ledger: MessageLedger) {
+    self.ledger = ledger
+    ledger.made.increment()
+  }
+
+  deinit { ledger.freed.increment() }
 }
