@@ -1,21 +1,26 @@
 import Glibc
 
 /// A `pthread_mutex_t` in memory of its own, which keeps its address.
-// SAFETY of @safe and @unchecked: the pointer is valid from init to deinit, and a mutex is made to
-// be used from many threads.
 @safe
-package final class PthreadMutex: @unchecked Sendable {
-  package enum Kind: Sendable {
+public final class PthreadMutex: @unchecked Sendable {
+  // SAFETY of @safe and @unchecked: the pointer is valid from init to deinit, and a mutex is made to
+  // be used from many threads.
+
+  /// What it does when it is taken again, or held.
+  public enum Kind: Sendable {
+    /// Waits for ever when its owner takes it again.
     case normal
+    /// May be taken again by its owner.
     case recursive
     /// Spins for a moment before it sleeps.
     case adaptive
   }
 
   /// For conditions.
-  package let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  public let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
-  package init(kind: Kind = .normal) {
+  /// A free mutex.
+  public init(kind: Kind = .normal) {
     unsafe mutex = .allocate(capacity: 1)
     var attributes = pthread_mutexattr_t()
     _ = unsafe pthread_mutexattr_init(&attributes)
@@ -36,9 +41,11 @@ package final class PthreadMutex: @unchecked Sendable {
     unsafe mutex.deallocate()
   }
 
+  /// Takes it.
   @inlinable @inline(__always)
-  package func lock() { _ = unsafe pthread_mutex_lock(mutex) }
+  public func lock() { _ = unsafe pthread_mutex_lock(mutex) }
 
+  /// Gives it back.
   @inlinable @inline(__always)
-  package func unlock() { _ = unsafe pthread_mutex_unlock(mutex) }
+  public func unlock() { _ = unsafe pthread_mutex_unlock(mutex) }
 }
