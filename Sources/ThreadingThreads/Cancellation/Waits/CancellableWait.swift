@@ -1,34 +1,5 @@
 public import ThreadingPlatform
 
-/// One wait of the calling thread that ends when the thread is cancelled.
-///
-/// It is a wait with a limit, ``limit``, whose moment comes early when the thread is cancelled: see
-/// ``WaitInterruption``.
-struct CancellableWait: ~Copyable {
-  private let thread: ThreadHandle
-
-  /// What to wait with.
-  let limit: MonotonicInstant
-
-  init(until deadline: MonotonicInstant) {
-    thread = .current
-    limit = thread.cancellation.interruption.begin(until: deadline)
-  }
-
-  /// Ends the wait.
-  ///
-  /// - Parameter isOver: whether what was waited for has come.
-  /// - Returns: the same.
-  /// - Throws: ``ThreadCancelled`` if it has not, and the thread is cancelled.
-  consuming func end(_ isOver: Bool) throws(ThreadCancelled) -> Bool {
-    WaitInterruption.end()
-    if !isOver && thread.isCancelled {
-      throw ThreadCancelled(reason: thread.cancellationReason)
-    }
-    return isOver
-  }
-}
-
 extension ThreadHandle {
   /// Makes a wait with a limit that also ends when the calling thread is cancelled.
   ///
@@ -36,7 +7,8 @@ extension ThreadHandle {
   /// toolkit that take a moment as their limit:
   ///
   /// ```swift
-  /// try ThreadHandle.waitUnlessCancelled(for: .seconds(1)) { box.wait(while: 0, until: $0) != nil
+  /// let isThere = try ThreadHandle.waitUnlessCancelled(for: .seconds(1)) {
+  ///   box.wait(while: 0, until: $0) != nil
   /// }
   /// ```
   ///
@@ -48,15 +20,14 @@ extension ThreadHandle {
   ///     what was waited for has come. It must not call this function again.
   /// - Returns: what `wait` returned: false only when the moment came first.
   /// - Throws: ``ThreadCancelled`` with the reason, if the wait has ended without result and the
-  ///   thread
-  ///   is cancelled.
+  ///   thread is cancelled.
   @available(*, noasync, message: "waitUnlessCancelled blocks the calling thread")
   public static func waitUnlessCancelled(
     until deadline: MonotonicInstant = .distantFuture, _ wait: (MonotonicInstant) -> Bool
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = wait(pending.limit)
-    return try pending.end(isOver)
+    let isOver = interruptibly(until: deadline) { wait($0) }
+    if !isOver { try checkCancellation() }
+    return isOver
   }
 
   /// Makes a wait with a limit that also ends when the calling thread is cancelled; see
@@ -72,5 +43,23 @@ extension ThreadHandle {
     for duration: Duration, _ wait: (MonotonicInstant) -> Bool
   ) throws(ThreadCancelled) -> Bool {
     try waitUnlessCancelled(until: .now.advanced(by: duration), wait)
+  }
+
+  /// Makes one wait of the calling thread whose moment comes early when the thread is cancelled. All
+  /// waits of the family are made of this, whatever their answer; who finds by the answer that the
+  /// moment has come looks next whether the thread was cancelled: ``checkCancellation()``.
+  ///
+  /// - Parameters:
+  ///   - deadline: when to give up.
+  ///   - wait: makes the wait, with the moment that it is handed as its limit; see ``WaitInterruption``.
+  /// - Returns: what `wait` returned.
+  /// - Throws: what `wait` throws.
+  static func interruptibly<Answer: ~Copyable, Failure: Error>(
+    until deadline: MonotonicInstant, _ wait: (MonotonicInstant) throws(Failure) -> Answer
+  ) throws(Failure) -> Answer {
+    let thread = current
+    let limit = thread.cancellation.interruption.begin(until: deadline)
+    defer { WaitInterruption.end() }
+    return try wait(limit)
   }
 }

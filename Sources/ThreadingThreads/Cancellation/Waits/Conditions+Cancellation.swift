@@ -20,9 +20,7 @@ extension ConditionVariable {
   public borrowing func waitUnlessCancelled(
     _ mutex: borrowing FastMutex, until deadline: MonotonicInstant = .distantFuture
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = wait(mutex, until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { wait(mutex, until: $0) }
   }
 
   /// Sleeps until `condition` holds, until a moment or until the calling thread is cancelled;
@@ -34,17 +32,16 @@ extension ConditionVariable {
   ///   - condition: what is waited for.
   /// - Returns: what `condition` said last: false only when the moment came first.
   /// - Throws: ``ThreadCancelled`` with the reason, if the thread is cancelled while `condition`
-  ///   does
-  ///   not hold.
+  ///   does not hold.
   @available(*, noasync, message: "waitUnlessCancelled blocks the calling thread")
   @discardableResult
   public borrowing func waitUnlessCancelled(
     _ mutex: borrowing FastMutex, until deadline: MonotonicInstant = .distantFuture,
     condition: () -> Bool
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = wait(mutex, until: pending.limit, condition: condition)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) {
+      wait(mutex, until: $0, condition: condition)
+    }
   }
 
   /// Sleeps until `condition` holds, until `duration` has passed or until the calling thread is
@@ -56,8 +53,7 @@ extension ConditionVariable {
   ///   - condition: what is waited for.
   /// - Returns: what `condition` said last: false only when the time was up first.
   /// - Throws: ``ThreadCancelled`` with the reason, if the thread is cancelled while `condition`
-  ///   does
-  ///   not hold.
+  ///   does not hold.
   @available(*, noasync, message: "waitUnlessCancelled blocks the calling thread")
   @discardableResult
   public borrowing func waitUnlessCancelled(
@@ -87,9 +83,7 @@ extension ConditionLock {
   public func lockUnlessCancelled(
     until deadline: MonotonicInstant
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = lock(until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { lock(until: $0) }
   }
 
   /// Takes the lock, whatever its state, unless the calling thread is cancelled or `duration`
@@ -129,9 +123,7 @@ extension ConditionLock {
   public func lockUnlessCancelled(
     when state: State, until deadline: MonotonicInstant
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = lock(when: state, until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { lock(when: state, until: $0) }
   }
 
   /// Takes the lock, sleeping until it is free and in a state, unless the calling thread is

@@ -28,9 +28,7 @@ extension CountingSemaphore {
   public func acquireUnlessCancelled(
     _ count: Int = 1, until deadline: MonotonicInstant
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = acquire(count, until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { acquire(count, until: $0) }
   }
 
   /// Takes permits, all at once, sleeping until they are there, unless the calling thread is
@@ -68,9 +66,7 @@ extension CountdownLatch {
   public func waitUnlessCancelled(
     until deadline: MonotonicInstant
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = wait(until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { wait(until: $0) }
   }
 
   /// Sleeps until the gate is open, unless the calling thread is cancelled or `duration` passes
@@ -106,9 +102,7 @@ extension ResetEvent {
   public func waitUnlessCancelled(
     until deadline: MonotonicInstant
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = wait(until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { wait(until: $0) }
   }
 
   /// Sleeps until the event is set, unless the calling thread is cancelled or `duration` passes
@@ -145,9 +139,7 @@ extension Parker {
   public func parkUnlessCancelled(
     until deadline: MonotonicInstant
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = park(until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { park(until: $0) }
   }
 
   /// Takes the permit, sleeping until it is there, unless the calling thread is cancelled or
@@ -186,9 +178,7 @@ extension Phaser {
   public func waitUnlessCancelled(
     forEndOf phase: Int, until deadline: MonotonicInstant
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = wait(forEndOf: phase, until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { wait(forEndOf: phase, until: $0) }
   }
 
   /// Sleeps until a phase has ended, unless the calling thread is cancelled or `duration` passes
@@ -209,8 +199,7 @@ extension Phaser {
 
 extension CyclicBarrier {
   /// Sleeps until all have come, unless the calling thread is cancelled or a moment comes first.
-  /// Either
-  /// breaks the barrier, as the others would wait for ever.
+  /// Either breaks the barrier, as the others would wait for ever.
   ///
   /// - Parameter deadline: when to give up.
   /// - Returns: how the wait ended.
@@ -221,9 +210,8 @@ extension CyclicBarrier {
   public func waitUnlessCancelled(
     until deadline: MonotonicInstant = .distantFuture
   ) throws(ThreadCancelled) -> Passage {
-    let pending = CancellableWait(until: deadline)
-    let passage = wait(until: pending.limit)
-    _ = try pending.end(passage != .timedOut)
+    let passage = ThreadHandle.interruptibly(until: deadline) { wait(until: $0) }
+    if passage == .timedOut { try ThreadHandle.checkCancellation() }
     return passage
   }
 
@@ -243,8 +231,7 @@ extension CyclicBarrier {
 
 extension Exchanger {
   /// Gives a value to another thread and takes the other's, unless the calling thread is cancelled
-  /// or a
-  /// moment comes first.
+  /// or a moment comes first.
   ///
   /// - Parameters:
   ///   - value: what to give. Nobody has it if no other thread came.
@@ -255,9 +242,8 @@ extension Exchanger {
   public func exchangeUnlessCancelled(
     _ value: Value, until deadline: MonotonicInstant = .distantFuture
   ) throws(ThreadCancelled) -> Value? {
-    let pending = CancellableWait(until: deadline)
-    let other = exchange(value, until: pending.limit)
-    _ = try pending.end(other != nil)
+    let other = ThreadHandle.interruptibly(until: deadline) { exchange(value, until: $0) }
+    if other == nil { try ThreadHandle.checkCancellation() }
     return other
   }
 }

@@ -6,8 +6,7 @@ public import ThreadingPlatform
 
 extension Locked where Value: ~Copyable {
   /// Runs `body` with the lock held and access to the value, unless the calling thread is cancelled
-  /// or
-  /// a moment comes before the lock is had.
+  /// or a moment comes before the lock is had.
   ///
   /// - Parameters:
   ///   - deadline: when to give up waiting for the lock.
@@ -20,21 +19,16 @@ extension Locked where Value: ~Copyable {
     until deadline: MonotonicInstant = .distantFuture,
     _ body: (inout sending Value) throws -> Result
   ) throws -> Result? {
-    let pending = CancellableWait(until: deadline)
     var hasLock = false
-    let result: Result?
-    do {
-      result = try withLock(until: pending.limit) { value in
+    let result = try ThreadHandle.interruptibly(until: deadline) { limit in
+      try withLock(until: limit) { value in
         hasLock = true
         // The body makes waits of its own.
         WaitInterruption.end()
         return try body(&value)
       }
-    } catch {
-      _ = try pending.end(true)
-      throw error
     }
-    _ = try pending.end(hasLock)
+    if !hasLock { try ThreadHandle.checkCancellation() }
     return result
   }
 
@@ -54,21 +48,16 @@ extension Locked where Value: ~Copyable {
     until deadline: MonotonicInstant = .distantFuture,
     _ body: (inout sending Value) throws -> Result
   ) throws -> Result? {
-    let pending = CancellableWait(until: deadline)
     var hasLock = false
-    let result: Result?
-    do {
-      result = try withLock(when: condition, until: pending.limit) { value in
+    let result = try ThreadHandle.interruptibly(until: deadline) { limit in
+      try withLock(when: condition, until: limit) { value in
         hasLock = true
         // The body makes waits of its own.
         WaitInterruption.end()
         return try body(&value)
       }
-    } catch {
-      _ = try pending.end(true)
-      throw error
     }
-    _ = try pending.end(hasLock)
+    if !hasLock { try ThreadHandle.checkCancellation() }
     return result
   }
 }

@@ -2,10 +2,8 @@ public import ThreadingPlatform
 
 extension ManagedThread {
   /// Waits for the thread's end as `join()` does, unless the *calling* thread is cancelled or a
-  /// moment
-  /// comes first. It counts as a join with a limit: it closes no ring of joins, since cancelling
-  /// ends
-  /// it.
+  /// moment comes first. It counts as a join with a limit: it closes no ring of joins, since
+  /// cancelling ends it.
   ///
   /// - Parameter deadline: when to give up.
   /// - Returns: the body's value; nil only when the moment came first.
@@ -16,21 +14,15 @@ extension ManagedThread {
   public func joinUnlessCancelled(
     until deadline: MonotonicInstant = .distantFuture
   ) throws -> Output? {
-    let pending = CancellableWait(until: deadline)
-    let result: Result<Output, Failure>?
-    do {
-      result = try self.result(until: pending.limit)
-    } catch {
-      _ = try pending.end(true)
-      throw error
+    let result = try ThreadHandle.interruptibly(until: deadline) { limit throws(ThreadingError) in
+      try self.result(until: limit)
     }
-    _ = try pending.end(result != nil)
+    if result == nil { try ThreadHandle.checkCancellation() }
     return try result?.get()
   }
 
   /// Waits for the thread's end as `join()` does, unless the *calling* thread is cancelled or the
-  /// time
-  /// is up first.
+  /// time is up first.
   ///
   /// - Parameter limit: the longest time to wait, on the monotonic clock.
   /// - Returns: the body's value; nil only when the time was up first.

@@ -24,9 +24,7 @@ extension FastMutex {
   public borrowing func lockUnlessCancelled(
     until deadline: MonotonicInstant
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = lock(until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { lock(until: $0) }
   }
 
   /// Takes the lock, sleeping until it is free, unless the calling thread is cancelled or
@@ -65,9 +63,7 @@ extension RecursiveLock {
   public borrowing func lockUnlessCancelled(
     until deadline: MonotonicInstant
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = lock(until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { lock(until: $0) }
   }
 
   /// Takes the lock, sleeping until it is free or the thread's own, unless the calling thread is
@@ -105,9 +101,7 @@ extension FairMutex {
   public func lockUnlessCancelled(
     until deadline: MonotonicInstant
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = lock(until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { lock(until: $0) }
   }
 
   /// Takes the lock, in the order of arrival, unless the calling thread is cancelled or `duration`
@@ -144,9 +138,7 @@ extension ReadWriteLock {
   public borrowing func readLockUnlessCancelled(
     until deadline: MonotonicInstant
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = readLock(until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { readLock(until: $0) }
   }
 
   /// Takes the lock for reading, unless the calling thread is cancelled or `duration` passes first.
@@ -180,9 +172,7 @@ extension ReadWriteLock {
   public borrowing func writeLockUnlessCancelled(
     until deadline: MonotonicInstant
   ) throws(ThreadCancelled) -> Bool {
-    let pending = CancellableWait(until: deadline)
-    let isOver = writeLock(until: pending.limit)
-    return try pending.end(isOver)
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { writeLock(until: $0) }
   }
 
   /// Takes the lock for writing, unless the calling thread is cancelled or `duration` passes first.
