@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <mqueue.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
@@ -103,13 +104,65 @@ _Thread_local uint32_t ctp_post_places = 0;
 // A forked child runs on a copy of the parent's thread: same variables, another kernel id.
 uint32_t ctp_fork_generation = 0;
 
-static void ctp_after_fork(void) {
+// Defined by the layer of threads: null in a program that has only the layers below it. Weak, so that
+// there is no moment at which the package is loaded and a fork not seen.
+__attribute__((weak)) void ctp_threads_before_fork(void);
+__attribute__((weak)) void ctp_threads_after_fork_in_parent(void);
+
+static void ctp_before_fork(void) {
+  if (ctp_threads_before_fork) ctp_threads_before_fork();
+}
+
+static void ctp_after_fork_in_parent(void) {
+  if (ctp_threads_after_fork_in_parent) ctp_threads_after_fork_in_parent();
+}
+
+// What is to be stored in the child. Written by the thread that forks, with a lock held that all such
+// threads take first.
+typedef struct {
+  uint32_t *word;
+  ctp_fork_value value;
+} ctp_fork_store;
+
+static ctp_fork_store *ctp_fork_stores = NULL;
+static size_t ctp_fork_count = 0;
+static size_t ctp_fork_room = 0;
+
+void ctp_fork_clear(void) { ctp_fork_count = 0; }
+
+bool ctp_fork_add(const uint32_t *word, ctp_fork_value value) {
+  if (ctp_fork_count == ctp_fork_room) {
+    size_t room = ctp_fork_room == 0 ? 64 : ctp_fork_room * 2;
+    ctp_fork_store *stores = realloc(ctp_fork_stores, room * sizeof *stores);
+    if (stores == NULL) return false;
+    ctp_fork_stores = stores;
+    ctp_fork_room = room;
+  }
+  ctp_fork_stores[ctp_fork_count++] = (ctp_fork_store){(uint32_t *)word, value};
+  return true;
+}
+
+// Plain C, and nothing but stores: threads that are gone may have been anywhere in the allocator and the
+// Swift runtime.
+static void ctp_after_fork_in_child(void) {
+  uint32_t former_id = ctp_cached_thread_id;
   ctp_cached_thread_id = 0;
+  uint32_t id = ctp_load_thread_id();
   ctp_fork_generation++;
+  for (size_t index = 0; index < ctp_fork_count; index++) {
+    uint32_t *word = ctp_fork_stores[index].word;
+    switch (ctp_fork_stores[index].value) {
+      case ctp_fork_zero: *word = 0; break;
+      case ctp_fork_thread: *word = id; break;
+      case ctp_fork_thread_if_own: *word = *word == former_id ? id : 0; break;
+      case ctp_fork_process: *word = ctp_fork_generation; break;
+    }
+  }
+  ctp_fork_count = 0;
 }
 
 __attribute__((constructor)) static void ctp_watch_fork(void) {
-  pthread_atfork(NULL, NULL, ctp_after_fork);
+  pthread_atfork(ctp_before_fork, ctp_after_fork_in_parent, ctp_after_fork_in_child);
 }
 
 static _Thread_local bool ctp_holds_process = false;
@@ -118,7 +171,13 @@ bool ctp_get_holds_process(void) { return ctp_holds_process; }
 void ctp_set_holds_process(bool holds) { ctp_holds_process = holds; }
 
 uint32_t ctp_load_thread_id(void) {
-  ctp_cached_thread_id = (uint32_t)syscall(SYS_gettid);
+  // The C library knows the id, and tells it as the number of the thread's clock, see
+  // ctp_thread_cpu_time: a system call less for each thread.
+  clockid_t clock;
+  if (pthread_getcpuclockid(pthread_self(), &clock) == 0 && (clock & 7) == 6) {
+    ctp_cached_thread_id = ~((uint32_t)clock >> 3 | 7u << 29);
+  }
+  if (ctp_cached_thread_id == 0) ctp_cached_thread_id = (uint32_t)syscall(SYS_gettid);
   return ctp_cached_thread_id;
 }
 

@@ -36,6 +36,12 @@ extension Processors {
   /// How many of ``relax()`` fit into a time; 0 where spinning is of no use.
   static func pauses(in nanoseconds: Int) -> Int { nanoseconds * pausesPerMillisecond / 1_000_000 }
 
+  /// See ``SystemProcess/makeValues()``.
+  static func makeValues() {
+    _ = pausesPerMillisecond
+    _ = available
+  }
+
   /// A pause takes ten times as long on some processors as on others of the same kind, so a time
   /// cannot be had by counting. Measured once, for some 5 us; of three tries the shortest counts, as
   /// another thread may run in between.

@@ -34,3 +34,11 @@ public func statusOfChild(_ child: CInt) -> CInt {
   while unsafe waitpid(child, &status, 0) < 0 && errno == EINTR {}
   return status & 0x7F == 0 ? status >> 8 & 0xFF : -(status & 0x7F)
 }
+
+/// Ends the calling process, for a test that has a process of its own, unless a child of it ended well.
+///
+/// - Parameter status: what ``statusOfChild(_:)`` told. It becomes the exit status, which the report of
+///   the test shows; a signal is told as 128 and its number.
+public func requireSuccess(ofChild status: CInt) {
+  if status != 0 { _exit(status > 0 ? status : 128 - status) }
+}

@@ -48,7 +48,7 @@ struct DefaultWidthTests {
   func pools() async {
     await #expect(processExitsWith: .success) {
       for version in [1, 2] {
-        ControlGroups.substitute.withLock { $0 = FakeGroups.make(version: version, quota: 40_000) }
+        ControlGroups.substitute = FakeGroups.make(version: version, quota: 40_000)
         precondition(AvailableParallelism.current == 1)
         let pool = try ThreadPool()
         precondition(pool.maximumThreads == 1)

@@ -28,6 +28,34 @@ extension ThreadHandle {
   }
 }
 
+/// Tells of its release.
+final class Told: Sendable {
+  let text: String
+  init(_ text: String) { self.text = text }
+  deinit {
+    print("released: \(text)")
+    fflush(nil)
+  }
+}
+
+let told = ThreadLocal { Told("never used") }
+
+/// Has the main thread store values, and comes to the place where it leaves.
+func storeValues() throws {
+  ThreadDictionary.current["first"] = Told("given up")
+  ThreadDictionary.current["first"] = nil
+  ThreadDictionary.current["first"] = Told("dictionary")
+  told.value = Told("variable")
+  ThreadHandle.current.atEnd { print("hook of main") }
+  try PosixThread.start { told.value = Told("of a thread") }.join()
+  print("main leaves")
+  fflush(nil)
+}
+
+// Whatever hangs is ended by a signal, which the test that waits here sees.
+unblock(SIGALRM)
+alarm(60)
+
 let arguments = CommandLine.arguments.dropFirst()
 switch arguments.first {
 case "stack":
@@ -50,6 +78,12 @@ case "return":
 case "exit":
   try startKeeper(arguments.last ?? "")
   exit(7)
+case "values-return":
+  try storeValues()
+// main returns
+case "values-exit":
+  try storeValues()
+  exit(0)
 case "exit-inside":
   // The thread that exits does not wait for itself, but for the other.
   try startKeeper("kept")

@@ -274,6 +274,25 @@ extern uint32_t ctp_fork_generation;
 
 static inline uint32_t ctp_get_fork_generation(void) { return ctp_fork_generation; }
 
+/// What a word is to hold in the child of a fork.
+typedef enum {
+  /// Zero: a lock is free.
+  ctp_fork_zero,
+  /// The kernel id of the child's thread.
+  ctp_fork_thread,
+  /// The same if it held the id that the thread had in the parent; else zero.
+  ctp_fork_thread_if_own,
+  /// The child's fork generation.
+  ctp_fork_process,
+} ctp_fork_value;
+
+/// Forgets what was to be stored in the child of a fork.
+void ctp_fork_clear(void);
+
+/// Has a word stored in the child of the fork that the calling thread is about to make. Returns false if
+/// there is no memory.
+bool ctp_fork_add(const uint32_t *word, ctp_fork_value value);
+
 /// Whether the calling thread keeps the process open.
 bool ctp_get_holds_process(void);
 void ctp_set_holds_process(bool holds);

@@ -129,7 +129,7 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
           by: "ThreadAttributes.stack", code: .invalid,
           "Foundation does not let the memory of the stack be chosen")
       }
-      let setup = try ThreadSetup(attributes, for: handle)
+      let setup = try ThreadSetup.ifNeeded(attributes, for: handle)
       let next = StartAttempt { [self] in
         if setup?.perform() != false { run() }
       }
@@ -191,6 +191,20 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
     guard handle.waitForEnd(until: deadline) else { return nil }
     guard let outcome else { throw handle.refusal(of: .brokenOff, by: "FoundationThread") }
     return outcome
+  }
+
+  /// What the body returned, for asynchronous code; see ``ManagedThread/value``.
+  ///
+  /// - Throws: as ``ManagedThread/value``.
+  public final var value: Output {
+    get async throws {
+      if isDetached && handle.state != .notStarted {
+        throw handle.refusal(of: .isDetached, by: "FoundationThread")
+      }
+      try await handle.waitForEnd(by: "FoundationThread.value")
+      guard let outcome else { throw handle.refusal(of: .brokenOff, by: "FoundationThread") }
+      return try outcome.get()
+    }
   }
 
   /// Whether the thread cannot be joined: it was started detached, or detached later. For the system all

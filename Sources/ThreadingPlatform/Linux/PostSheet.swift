@@ -81,6 +81,9 @@ package enum PostSheet {
     if left > 0 { unsafe giveBack(left, of: sheet) }
   }
 
+  /// See ``SystemProcess/makeValues()``.
+  static func makeValues() { _ = destructorKey }
+
   private static let destructorKey: pthread_key_t = {
     var key = pthread_key_t()
     let code = unsafe pthread_key_create(&key) { _ in PostSheet.endThread() }

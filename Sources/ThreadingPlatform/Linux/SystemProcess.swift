@@ -1,6 +1,6 @@
 internal import CThreadingPlatform
 internal import Glibc
-internal import Synchronization
+package import Synchronization
 
 /// The process's own beginning and end.
 package enum SystemProcess {
@@ -26,6 +26,49 @@ package enum SystemProcess {
   package static var isHeldByCurrentThread: Bool {
     get { ctp_get_holds_process() }
     set { ctp_set_holds_process(newValue) }
+  }
+
+  /// What a word is to hold in the child of a fork.
+  package enum ChildValue: Sendable {
+    /// Zero: a lock is free.
+    case zero
+    /// The kernel id of the child's thread.
+    case threadID
+    /// The same if the word held the id that the thread has in the parent; else zero.
+    case threadIDIfOwn
+    /// The child's ``forkGeneration``.
+    case generation
+  }
+
+  /// Forgets what was to be stored in a child. For the thread that forks, with a lock held that all such
+  /// threads take; as ``store(_:in:)``.
+  package static func clearChildValues() { ctp_fork_clear() }
+
+  /// Has a word stored in the child of the fork that the calling thread is about to make, before anything
+  /// of the child runs. The word keeps its address till then.
+  package static func store(_ value: ChildValue, in word: borrowing Atomic<UInt32>) {
+    let native: ctp_fork_value =
+      switch value {
+      case .zero: ctp_fork_zero
+      case .threadID: ctp_fork_thread
+      case .threadIDIfOwn: ctp_fork_thread_if_own
+      case .generation: ctp_fork_process
+      }
+    let isNoted = unsafe ctp_fork_add(
+      UnsafePointer<UInt32>(bitPattern: Futex.address(of: word))!, native)
+    require(isNoted, "SystemProcess.store: no memory is left for a fork")
+  }
+
+  /// Makes the values of this layer that are made at their first use, for a fork: a thread that was in
+  /// the middle of making one at that moment would leave it so for ever in the child.
+  package static func makeValues() {
+    _ = holders.load(ordering: .relaxed)
+    _ = SystemThread.listedProgramName
+    SystemThread.makeValues()
+    ThreadRecordSlot.makeValues()
+    PostSheet.makeValues()
+    ThreadSampler.makeValues()
+    Processors.makeValues()
   }
 
   /// Registered once, before the first hold: handlers of an exit run in the reverse order, so what was

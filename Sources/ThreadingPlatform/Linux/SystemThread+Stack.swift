@@ -162,6 +162,11 @@ extension SystemThread {
 
 private let reserved = Atomic<Int>(0)
 
+extension SystemThread {
+  /// See ``SystemProcess/makeValues()``.
+  static func makeValues() { _ = reserved.load(ordering: .relaxed) }
+}
+
 /// Runs on the probe. A named function for the reason given at `systemThreadEntry`.
 private func measureReserved(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
   var native = pthread_attr_t()

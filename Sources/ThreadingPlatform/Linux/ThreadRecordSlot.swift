@@ -36,6 +36,9 @@ package enum ThreadRecordSlot {
     require(code == 0, "ThreadRecordSlot: pthread_setspecific failed, errno \(code)")
   }
 
+  /// See ``SystemProcess/makeValues()``.
+  static func makeValues() { _ = destructorKey }
+
   private static let destructorKey: pthread_key_t = {
     var key = pthread_key_t()
     let code = unsafe pthread_key_create(&key, threadRecordDestructor)

@@ -27,13 +27,35 @@ package enum ThreadSampler {
 
   /// The signal that is used: the last real-time signal that nobody had a handler for when the first
   /// sample was taken. It is the sampler's from then on. nil when there is none.
-  package static let signal: CInt? = {
+  package static var signal: CInt? {
+    // relaxed: the handler is asked of the kernel, which orders the rest.
+    let known = chosenSignal.load(ordering: .relaxed)
+    if known != 0 { return known }
+    enter()
+    defer { leave() }
+    if chosenSignal.load(ordering: .relaxed) == 0, let free = installOnFreeSignal() {
+      chosenSignal.store(free, ordering: .relaxed)
+    }
+    let chosen = chosenSignal.load(ordering: .relaxed)
+    return chosen == 0 ? nil : chosen
+  }
+
+  /// 0 before one was found. Not a value that is made at its first use: a fork might come in between.
+  private static let chosenSignal = Atomic<CInt>(0)
+
+  private static func installOnFreeSignal() -> CInt? {
     let candidates = (__libc_current_sigrtmin()...__libc_current_sigrtmax()).reversed()
     guard let free = candidates.first(where: { ctp_signal_is_free($0) }),
       ctp_sample_install(free) == 0
     else { return nil }
     return free
-  }()
+  }
+
+  /// See ``SystemProcess/makeValues()``.
+  static func makeValues() {
+    _ = chosenSignal.load(ordering: .relaxed)
+    _ = busy.load(ordering: .relaxed)
+  }
 
   /// Whether the callers of the place where a thread is can be told.
   package static var hasFrames: Bool { ctp_sample_has_frames() }

@@ -4,11 +4,11 @@
 ///
 /// - Note: Safe to use from any thread.
 public final class CancellationHandler: Sendable {
-  private let cancellation: ThreadCancellation
+  private let thread: ThreadHandle
   private let number: Int?
 
-  init(_ cancellation: ThreadCancellation, _ number: Int?) {
-    self.cancellation = cancellation
+  init(of thread: ThreadHandle, _ number: Int?) {
+    self.thread = thread
     self.number = number
   }
 
@@ -16,6 +16,6 @@ public final class CancellationHandler: Sendable {
   /// being called at this moment by another thread, the call waits for it. May be called any number of
   /// times, also by the handler itself.
   public func remove() {
-    if let number { cancellation.remove(number) }
+    if let number, !thread.isLostToFork { thread.cancellation.remove(number) }
   }
 }

@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import ThreadingLocks
 public import ThreadingPlatform
 
@@ -13,16 +14,28 @@ final class ThreadCancellation: Sendable {
   // SAFETY of nonisolated(unsafe): only touched with `mutex` held.
   private nonisolated(unsafe) var record = Record()
 
+  /// Why, if that was said. Written once, before the request, and not guarded: a forked child has it
+  /// whole whenever it sees the request.
+  private let givenReason = AtomicLazyReference<Reason>()
+
+  private final class Reason: Sendable {
+    let text: String
+    init(_ text: String) { self.text = text }
+  }
+
   private struct Record {
-    var reason: String?
     /// The thread has ended: no more handlers are kept.
     var isRetired = false
     var nextNumber = 0
     /// In the order in which they were added.
     var handlers: [(number: Int, body: @Sendable () -> Void)] = []
-    /// The handler that runs at this moment, and where.
-    var running: (number: Int, thread: UInt32)?
+    /// The handler that runs at this moment, if there is a `runner`.
+    var runningNumber = 0
   }
+
+  /// The kernel's id of the thread on which a handler runs at this moment, or 0. Changed with `mutex`
+  /// held. relaxed: that orders it.
+  private let runner = Atomic<UInt32>(0)
 
   @usableFromInline
   init() {}
@@ -31,12 +44,20 @@ final class ThreadCancellation: Sendable {
   @inlinable
   var isAsked: Bool { interruption.isAsked }
 
-  var reason: String? { mutex.withLock { unsafe record.reason } }
+  var reason: String? { isAsked ? givenReason.load()?.text : nil }
+
+  /// Cancels a thread that a fork has left behind: there is nothing to be woken and nobody to be called,
+  /// and a thread that is gone may hold the mutex.
+  func cancelLost(reason: String?) {
+    if isAsked { return }
+    if let reason { _ = givenReason.storeIfNil(Reason(reason)) }
+    _ = interruption.ask()
+  }
 
   func cancel(reason: String?) {
     let request: WaitInterruption.Request? = mutex.withLock {
       guard !isAsked else { return nil }
-      unsafe record.reason = reason
+      if let reason { _ = givenReason.storeIfNil(Reason(reason)) }
       // With the mutex held: a handler that is added from now on is called at once.
       return interruption.ask()
     }
@@ -44,7 +65,7 @@ final class ThreadCancellation: Sendable {
     interruption.finish(request)
     while let body = takeHandler() {
       body()
-      mutex.withLock { unsafe record.running = nil }
+      mutex.withLock { runner.store(0, ordering: .relaxed) }
       handlerEnded.broadcast()
     }
   }
@@ -53,7 +74,8 @@ final class ThreadCancellation: Sendable {
     mutex.withLock {
       guard unsafe !record.handlers.isEmpty else { return nil }
       let first = unsafe record.handlers.removeFirst()
-      unsafe record.running = (first.number, SystemThread.currentID)
+      unsafe record.runningNumber = first.number
+      runner.store(SystemThread.currentID, ordering: .relaxed)
       return first.body
     }
   }
@@ -80,12 +102,23 @@ final class ThreadCancellation: Sendable {
       removed = unsafe record.handlers.remove(at: index).body
     }
     handlerEnded.wait(mutex) {
-      guard let running = unsafe record.running, running.number == number else { return true }
-      return running.thread == SystemThread.currentID
+      let runner = runner.load(ordering: .relaxed)
+      let isRunning = unsafe runner != 0 && record.runningNumber == number
+      return !isRunning || runner == SystemThread.currentID
     }
     mutex.unlock()
     _ = removed
   }
+
+  /// For the thread that forks, which may be in one of its own handlers. In the child, another thread that
+  /// was in one is gone, and the handler with it.
+  func beforeFork() {
+    mutex.lock()
+    mutex.freeInForkedChild()
+    SystemProcess.store(.threadIDIfOwn, in: runner)
+  }
+
+  func afterForkInParent() { mutex.unlock() }
 
   /// Drops the handlers of a thread that has ended, now and from now on.
   func retire() {

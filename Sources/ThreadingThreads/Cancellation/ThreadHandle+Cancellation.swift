@@ -14,7 +14,11 @@ extension ThreadHandle {
   ///
   /// - Parameter reason: what ``cancellationReason`` and ``ThreadCancelled`` say.
   public func cancel(reason: String? = nil) {
-    cancellation.cancel(reason: reason)
+    if isLostToFork {
+      cancellation.cancelLost(reason: reason)
+    } else {
+      cancellation.cancel(reason: reason)
+    }
   }
 
   /// Whether the thread was asked to finish early. Costs a load.
@@ -36,9 +40,10 @@ extension ThreadHandle {
   /// - Returns: what takes the handler back.
   @discardableResult
   public func onCancel(_ handler: @escaping @Sendable () -> Void) -> CancellationHandler {
-    let number = cancellation.add(handler)
+    // A thread that a fork has left behind is as one that has ended.
+    let number = isLostToFork ? (isCancelled ? nil : 0) : cancellation.add(handler)
     if number == nil { handler() }
-    return CancellationHandler(cancellation, number)
+    return CancellationHandler(of: self, number)
   }
 }
 

@@ -9,18 +9,25 @@ internal import ThreadingPlatform
 ///
 /// - Calls that are safe in a signal handler, first of all `execve` and `_exit`. If the parent had
 ///   other threads, POSIX promises no more, and `malloc` is an extra of the C library.
-/// - Of this package, as long as no thread of the parent was inside the object at the moment of the
-///   fork: locks and values that were made before, and everything that is made anew. The child may
+/// - Of this package, whatever the parent's threads were doing: everything about threads. The child may
 ///   start threads, with locks, loops and queues of their own. The thread that forked keeps its
-///   handle, dictionary and thread-local values, and gets a new run loop.
-/// - Asking about the parent's threads: ``ThreadHandle/isLostToFork`` is true for them. A join of one,
-///   or a call that needs it alive, is an error (`ESRCH`) that says so; what it had returned before the
-///   fork can still be had by a join. A scope of threads does not wait for them.
+///   handle, dictionary, thread-local values, handlers of cancellation and scopes, and gets a new run
+///   loop.
+/// - Also whatever they were doing: asking about the parent's threads. ``ThreadHandle/isLostToFork`` is
+///   true for them. Their names can be read and set. A join of one, or a call that needs it alive, is an
+///   error (`ESRCH`) that says so; what it had returned before the fork can still be had by a join.
+///   Their dictionaries are empty, and their values of visible thread-local variables are not seen.
+///   Cancelling one sets its mark and calls no handler. A scope of threads does not wait for them.
+/// - Locks and other objects of this package that were made before, as long as no thread of the parent
+///   was inside the object at the moment of the fork; and everything that is made anew.
 ///
 /// What is not:
 ///
 /// - A lock that another thread held at the moment of the fork stays locked. So do objects of the
-///   standard library, Foundation and Dispatch, which hold locks of their own.
+///   standard library, Foundation and Dispatch, which hold locks of their own; and the Swift runtime's:
+///   the first use of a generic type, or of a global variable that another thread was just making, may
+///   wait for ever. A child that only calls what the parent has called before does not meet that, except
+///   under the thread sanitizer, for which the runtime takes a lock at each use of such things.
 /// - Pools, operation queues and loops of the parent have lost their threads: what is added to them
 ///   does not run, and waiting for it does not end.
 public enum ForkedProcess {

@@ -7,7 +7,8 @@ public import ThreadingPlatform
 /// ```
 ///
 /// Each thread is interrupted by a signal in its turn and notes its return addresses; what it was doing
-/// goes on afterwards. Some 30 µs a thread, and no memory is allocated on the interrupted thread.
+/// goes on afterwards. No memory is allocated on the interrupted thread. A thread costs some ten system
+/// calls and two switches of threads: about 0.1 ms, so ask for a dump when it is needed, not all the time.
 ///
 /// What to know before using it in production:
 ///

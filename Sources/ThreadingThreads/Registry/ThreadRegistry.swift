@@ -17,6 +17,9 @@ final class ThreadRegistry: Sendable {
 
   private static let latest = Atomic<UInt>(0)
 
+  /// See ``ForkGuard``.
+  static func makeValues() { _ = latest.load(ordering: .relaxed) }
+
   /// The registry of this process. A forked child has a new one: the locks of the parent's may have been
   /// held by threads that the child does not have.
   static var current: ThreadRegistry {

@@ -61,10 +61,13 @@ public struct ThreadSnapshot: Sendable, Identifiable {
     SystemTask.identifiers().compactMap { ThreadSnapshot(id: $0) }
   }
 
-  /// The calling thread.
+  /// The calling thread; nil where there is no `proc` file system.
   public static var current: ThreadSnapshot? { ThreadSnapshot(id: ThreadHandle.current.kernelID) }
 
-  /// A thread of the process by its kernel id; nil when there is no such thread.
+  /// A thread of the process by its kernel id; nil when there is no such thread, or no `proc` file
+  /// system. Costs some system calls.
+  ///
+  /// - Parameter id: as ``ThreadHandle/kernelID`` and ``ThreadSnapshot/id`` tell it.
   public init?(id: UInt32) {
     guard let letter = SystemTask.stateLetter(of: id),
       let listedName = SystemThread.name(ofThread: id),

@@ -1,4 +1,4 @@
-package import ThreadingLocks
+internal import Synchronization
 internal import ThreadingPlatform
 
 /// How many threads can really run at once: the width to choose for a pool of busy threads.
@@ -14,7 +14,21 @@ public enum AvailableParallelism {
   }
 
   /// ``current`` as it was for who asked first: for paths on which files must not be read.
-  package static let initial = current
+  package static var initial: Int {
+    // relaxed: no data goes with the number. Threads that ask at once all take the first one's.
+    let known = initialWidth.load(ordering: .relaxed)
+    if known != 0 { return known }
+    let width = current
+    let (isFirst, other) = initialWidth.compareExchange(
+      expected: 0, desired: width, ordering: .relaxed)
+    return isFirst ? width : other
+  }
+
+  /// 0 before anybody has asked. Not a value that is made at its first use, which would read files at
+  /// each program's first fork, see ``ForkGuard``.
+  private static let initialWidth = Atomic<Int>(0)
+
+  static func makeValues() { _ = initialWidth.load(ordering: .relaxed) }
 
   /// The width for a number of allowed processors and the quotas of control groups.
   package static func width(cpus: Int, groups: ControlGroups) -> Int {
@@ -36,10 +50,17 @@ package struct ControlGroups: Sendable {
   }
 
   /// What stands in for the process's own groups, for tests.
-  package static let substitute = Locked<ControlGroups?>(nil)
+  package static var substitute: ControlGroups? {
+    get { substituteLock.withLock { unsafe chosenSubstitute } }
+    set { substituteLock.withLock { unsafe chosenSubstitute = newValue } }
+  }
+
+  static let substituteLock = ForkSafeLock()
+  // SAFETY of nonisolated(unsafe): only touched with `substituteLock` held.
+  private nonisolated(unsafe) static var chosenSubstitute: ControlGroups?
 
   package static var ofThisProcess: ControlGroups {
-    if let groups = substitute.withLock({ $0 }) { return groups }
+    if let groups = substitute { return groups }
     return ControlGroups(
       membership: SystemFile.text(of: "/proc/self/cgroup") ?? "", mount: "/sys/fs/cgroup")
   }

@@ -10,8 +10,9 @@ public import ThreadingPlatform
 /// allowed, lowering it and the real-time policies need `CAP_SYS_NICE` or the limits `RLIMIT_NICE` and
 /// `RLIMIT_RTPRIO`. What is refused is an error.
 ///
-/// Threads that a thread with a real-time policy or a negative nice value starts do not inherit it: the
-/// kernel puts them back to `other(nice: 0)`.
+/// Threads and processes that a thread with a real-time policy or a negative nice value starts do not
+/// inherit it: the kernel puts them back to `other(nice: 0)`. It is otherwise only if
+/// ``ThreadAttributes/resetsSchedulingOnFork`` says so.
 public enum SchedulingPolicy: Sendable, Hashable {
   /// The usual time-sharing, with a weight by the nice value: -20 (most) to 19 (least).
   case other(nice: Int = 0)
@@ -100,8 +101,17 @@ public enum SchedulingPolicy: Sendable, Hashable {
     }
   }
 
-  func parameters() throws(ThreadingError) -> SystemScheduling.Parameters {
+  /// - Parameter resetsOnFork: whether children get it; nil for whether they need it.
+  /// - Returns: what the kernel is told.
+  /// - Throws: as ``validate()``; `EINVAL` for a deadline that children would inherit.
+  func parameters(
+    resetsOnFork: Bool? = nil
+  ) throws(ThreadingError) -> SystemScheduling.Parameters {
     try validate()
+    if case .deadline = self, resetsOnFork == false {
+      throw .invalidPolicy(
+        "a deadline cannot be inherited: the thread could start no other, and not fork")
+    }
     var result: SystemScheduling.Parameters
     switch self {
     case .other(let nice), .batch(let nice):
@@ -129,6 +139,7 @@ public enum SchedulingPolicy: Sendable, Hashable {
       result.period = UInt64(period.saturatedNanoseconds)
       result.resetsOnFork = true
     }
+    if let resetsOnFork { result.resetsOnFork = resetsOnFork }
     return result
   }
 

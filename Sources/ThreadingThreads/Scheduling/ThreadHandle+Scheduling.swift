@@ -3,35 +3,55 @@ internal import ThreadingLocks
 public import ThreadingPlatform
 
 extension ThreadHandle {
-  /// How the kernel schedules the thread at this moment.
+  /// How the kernel schedules the thread at this moment. Costs a system call.
   ///
   /// - Throws: a ``ThreadingError``: `ESRCH` for a thread that has not been started or has ended;
-  ///   `ENOTSUP` for a policy that this package does not know.
+  ///   `EINVAL` for a policy that this package does not know.
   public func scheduling() throws(ThreadingError) -> SchedulingPolicy {
-    let parameters = try withLiveID("scheduling") { id throws(ThreadingError) in
-      try SystemScheduling.parameters(of: id)
-    }
-    guard let parameters else {
-      throw .refused(
-        by: "ThreadHandle.scheduling", code: .invalid, "\(self) has a policy of another kind")
-    }
-    return SchedulingPolicy(parameters)
+    SchedulingPolicy(try systemScheduling("scheduling"))
   }
 
   /// Changes how the kernel schedules the thread.
   ///
-  /// - Parameter policy: the policy to put in force.
+  /// - Parameters:
+  ///   - policy: the policy to put in force.
+  ///   - resetsOnFork: whether what the thread starts is put back to the usual scheduling, as for
+  ///     ``ThreadAttributes/resetsSchedulingOnFork``; nil for whether the policy is privileged.
   /// - Throws: a ``ThreadingError``: `EINVAL` for a value out of range, `EPERM` when the process lacks
   ///   the right, `EBUSY` for deadlines that cannot be kept, `ESRCH` for a thread that has not been
   ///   started or has ended. The thread is then scheduled as before.
-  public func setScheduling(_ policy: SchedulingPolicy) throws(ThreadingError) {
-    let parameters = try policy.parameters()
+  public func setScheduling(
+    _ policy: SchedulingPolicy, resetsOnFork: Bool? = nil
+  ) throws(ThreadingError) {
+    let parameters = try policy.parameters(resetsOnFork: resetsOnFork)
     try withLiveID("setScheduling") { id throws(ThreadingError) in
       try Self.schedule(parameters, thread: id)
     }
   }
 
-  /// The processors that the thread may run on at this moment.
+  /// Whether the kernel puts what the thread starts, threads and forked processes, back to the usual
+  /// scheduling, if the thread's own is privileged at that moment; see
+  /// ``ThreadAttributes/resetsSchedulingOnFork``. Costs a system call.
+  ///
+  /// - Throws: a ``ThreadingError``: as ``scheduling()``.
+  public func resetsSchedulingOnFork() throws(ThreadingError) -> Bool {
+    try systemScheduling("resetsSchedulingOnFork").resetsOnFork
+  }
+
+  private func systemScheduling(
+    _ method: String
+  ) throws(ThreadingError) -> SystemScheduling.Parameters {
+    let parameters = try withLiveID(method) { id throws(ThreadingError) in
+      try SystemScheduling.parameters(of: id)
+    }
+    guard let parameters else {
+      throw .refused(
+        by: "ThreadHandle.\(method)", code: .invalid, "\(self) has a policy of another kind")
+    }
+    return parameters
+  }
+
+  /// The processors that the thread may run on at this moment. Costs a system call.
   ///
   /// - Throws: a ``ThreadingError`` (`ESRCH`) for a thread that has not been started or has ended.
   public func affinity() throws(ThreadingError) -> CPUSet {
@@ -60,9 +80,11 @@ extension ThreadHandle {
 extension ThreadHandle {
   /// What the process might use before the package narrowed the processors of any thread, the main
   /// thread among them.
-  static var affinityBeforePinning: CPUSet? { originalAffinity.withLock { $0 } }
+  static var affinityBeforePinning: CPUSet? { affinityLock.withLock { unsafe originalAffinity } }
 
-  private static let originalAffinity = Locked<CPUSet?>(nil)
+  static let affinityLock = ForkSafeLock()
+  // SAFETY of nonisolated(unsafe): only touched with `affinityLock` held.
+  private nonisolated(unsafe) static var originalAffinity: CPUSet?
 
   /// What a thread without processors of its own is to get from the calling one: nil if that has none
   /// of its own either, for then it inherits what everybody has.
@@ -75,7 +97,9 @@ extension ThreadHandle {
   /// - Throws: what the system refuses.
   func pin(_ cpus: CPUSet, thread: UInt32, isOwn: Bool) throws(ThreadingError) {
     let allowed = try CPUSet.allowed()
-    Self.originalAffinity.withLock { if $0 == nil { $0 = allowed } }
+    Self.affinityLock.withLock {
+      if unsafe Self.originalAffinity == nil { unsafe Self.originalAffinity = allowed }
+    }
     try SystemScheduling.setAffinity(cpus.words, of: thread)
     isPinned = isOwn
   }

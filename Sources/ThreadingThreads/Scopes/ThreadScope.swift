@@ -6,7 +6,9 @@ public import ThreadingPlatform
 ///
 /// - Note: Safe to use from any thread, in particular from those of the scope.
 public final class ThreadScope: Sendable {
-  private let state = Locked(State())
+  private let lock = FastMutex()
+  // SAFETY of nonisolated(unsafe): only touched with `lock` held.
+  private nonisolated(unsafe) var state = State()
 
   private struct State {
     var isOpen = true
@@ -53,14 +55,27 @@ public final class ThreadScope: Sendable {
     do throws(ThreadingError) {
       try thread.start()
     } catch {
-      state.withLock { state in state.threads.removeAll { $0 === thread.handle } }
+      withState { state in state.threads.removeAll { $0 === thread.handle } }
       throw error
     }
     return thread
   }
 
+  private func withState<Result>(_ body: (inout State) -> Result) -> Result {
+    lock.withLock { unsafe body(&state) }
+  }
+
+  // Forks of the thread that is in the scope, see ForkGuard.
+
+  func beforeFork() {
+    lock.lock()
+    lock.freeInForkedChild()
+  }
+
+  func afterForkInParent() { lock.unlock() }
+
   private func enter(_ handle: ThreadHandle) {
-    let reason: String?? = state.withLock { state in
+    let reason: String?? = withState { state in
       require(state.isOpen, "ThreadScope.start: the scope has been left")
       if state.threads.count >= state.limit {
         state.threads.removeAll { $0.state == .finished }
@@ -76,7 +91,7 @@ public final class ThreadScope: Sendable {
   ///
   /// - Parameter reason: as for ``ThreadHandle/cancel(reason:)``.
   public func cancel(reason: String? = nil) {
-    let threads: [ThreadHandle] = state.withLock { state in
+    let threads: [ThreadHandle] = withState { state in
       guard !state.isCancelled else { return [] }
       state.isCancelled = true
       state.reason = reason
@@ -86,7 +101,7 @@ public final class ThreadScope: Sendable {
   }
 
   fileprivate func fail(_ error: any Error) {
-    state.withLock { state in
+    withState { state in
       if state.firstError == nil { state.firstError = error }
     }
     cancel(reason: "another part of the scope has failed: \(error)")
@@ -100,7 +115,7 @@ public final class ThreadScope: Sendable {
   /// - Returns: the first error of a thread.
   fileprivate func leave() -> (any Error)? {
     while true {
-      let present: [ThreadHandle] = state.withLock { state in
+      let present: [ThreadHandle] = withState { state in
         // After a fork, the child does not wait for what the parent has kept.
         state.threads.removeAll { $0.state == .finished || $0.isLostToFork }
         if state.threads.isEmpty { state.isOpen = false }
@@ -114,7 +129,7 @@ public final class ThreadScope: Sendable {
         if state == .notStarted { SystemThread.yield() }
       }
     }
-    return state.withLock { $0.firstError }
+    return withState { $0.firstError }
   }
 }
 
@@ -140,6 +155,8 @@ public final class ThreadScope: Sendable {
 public func withThreads<Output>(_ body: (ThreadScope) throws -> Output) throws -> Output {
   let scope = ThreadScope()
   let caller = ThreadHandle.current
+  caller.enter(scope)
+  defer { caller.leaveScope() }
   return try ThreadHandle.withCancellationHandler({
     scope.cancel(reason: caller.cancellationReason)
   }) {

@@ -18,7 +18,7 @@ internal import ThreadingPlatform
 /// join of the thread returns. A `deinit` that runs then may use the dictionary; what it stores is
 /// released too, in a bounded number of rounds. Afterwards the dictionary is empty: a value stored
 /// from outside is released at once. The values of the main thread are not released, because the process
-/// ends with it.
+/// ends with it. In a child made by `fork`, the dictionaries of the threads that are not there are empty.
 ///
 /// - Note: Safe to use from any thread. What was written before a value is stored happens before
 ///   another thread reads it. Inside its thread, reading costs a lookup; storing, and all access from
@@ -44,12 +44,14 @@ public struct ThreadDictionary: Sendable {
   where Key.Value: Sendable {
     get {
       if owner.isCurrent { return own(key) }
+      if owner.isLostToFork { return nil }
       guard let box = owner.values.value(of: ObjectIdentifier(key)) else { return nil }
       // SAFETY: what is stored under the key is a box of this very type.
       return unsafe unsafeDowncast(box, to: ThreadValueBox<Key.Value>.self).value
     }
     nonmutating set {
       if owner.isCurrent { return setOwn(newValue, key) }
+      if owner.isLostToFork { return }
       owner.values.set(newValue.map { ThreadValueBox($0) }, for: ObjectIdentifier(key))
     }
   }
@@ -75,11 +77,14 @@ public struct ThreadDictionary: Sendable {
   ///
   /// String keys and typed keys never meet.
   public subscript(key: String) -> (any Sendable)? {
-    get { owner.isCurrent ? owner.values.ownValue(named: key) : owner.values.value(named: key) }
+    get {
+      if owner.isCurrent { return owner.values.ownValue(named: key) }
+      return owner.isLostToFork ? nil : owner.values.value(named: key)
+    }
     nonmutating set {
       if owner.isCurrent {
         owner.values.setOwn(newValue, named: key)
-      } else {
+      } else if !owner.isLostToFork {
         owner.values.set(newValue, named: key)
       }
     }

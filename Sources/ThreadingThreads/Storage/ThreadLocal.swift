@@ -33,7 +33,7 @@ public final class ThreadLocal<Value>: Sendable {
 
   /// A variable whose value for a thread is made by a closure, on that thread, when it first asks.
   public init(_ makeValue: @escaping @Sendable () -> Value) {
-    plan = ThreadLocalPlan(directory: nil, childValue: nil)
+    plan = ThreadLocalPlan(isVisible: false, childValue: nil)
     (index, owner) = (plan.index, plan.owner)
     isPrivate = true
     self.makeValue = makeValue
@@ -64,8 +64,7 @@ public final class ThreadLocal<Value>: Sendable {
     isVisible: Bool = false, inheriting childValue: (@Sendable (Value) -> Value?)? = nil,
     _ makeValue: @escaping @Sendable () -> Value
   ) where Value: Sendable {
-    plan = ThreadLocalPlan(
-      directory: isVisible ? ThreadLocalDirectory() : nil, childValue: childValue)
+    plan = ThreadLocalPlan(isVisible: isVisible, childValue: childValue)
     (index, owner) = (plan.index, plan.owner)
     isPrivate = !isVisible && childValue == nil
     self.makeValue = makeValue

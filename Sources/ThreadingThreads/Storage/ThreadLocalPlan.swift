@@ -11,11 +11,9 @@ final class ThreadLocalPlan<Value>: Sendable {
   /// Makes a new thread's value from its starter's. Only given where values are `Sendable`.
   let childValue: (@Sendable (Value) -> Value?)?
 
-  init(
-    directory: ThreadLocalDirectory<Value>?, childValue: (@Sendable (Value) -> Value?)?
-  ) {
+  init(isVisible: Bool, childValue: (@Sendable (Value) -> Value?)?) {
     (index, owner) = ThreadLocalNumbers.take()
-    self.directory = directory
+    directory = isVisible ? ThreadLocalDirectory(index: index) : nil
     self.childValue = childValue
   }
 
@@ -77,21 +75,39 @@ final class ThreadLocalDirectory<Value>: Sendable {
     let cell: ThreadLocalCell<Value>
   }
 
-  private let entries = Locked<[ObjectIdentifier: Entry]>([:])
+  private let lock: ForkSafeLock
+  // SAFETY of nonisolated(unsafe): only touched with `lock` held.
+  private nonisolated(unsafe) var entries: [ObjectIdentifier: Entry] = [:]
+
+  /// - Parameter index: the number of the variable.
+  init(index: Int) {
+    lock = ThreadLocalDirectoryLocks.lock(for: index)
+  }
 
   func add(_ cell: ThreadLocalCell<Value>, of thread: ThreadHandle) {
-    entries.withLock { $0[ObjectIdentifier(cell)] = Entry(thread: thread, cell: cell) }
+    lock.withLock { unsafe entries[ObjectIdentifier(cell)] = Entry(thread: thread, cell: cell) }
   }
 
   /// Afterwards nobody else looks at the cell.
   func remove(_ cell: ThreadLocalCell<Value>) {
     // Let go of with the lock free again.
-    _ = entries.withLock { $0.removeValue(forKey: ObjectIdentifier(cell)) }
+    _ = lock.withLock { unsafe entries.removeValue(forKey: ObjectIdentifier(cell)) }
   }
 
   func snapshot() -> [(ThreadHandle, Value)] where Value: Sendable {
-    entries.withLock { entries in entries.values.map { ($0.thread, $0.cell.copy()) } }
+    lock.withLock {
+      // A thread that a fork has left behind may hold the lock of its cell for ever.
+      unsafe entries.values.filter { !$0.thread.isLostToFork }.map { ($0.thread, $0.cell.copy()) }
+    }
   }
+}
+
+/// The locks of all directories. Few, so that a fork can take them all, and more than one, so that
+/// threads which begin and end at once seldom meet.
+enum ThreadLocalDirectoryLocks {
+  static let all = (0..<16).map { _ in ForkSafeLock() }
+
+  static func lock(for index: Int) -> ForkSafeLock { all[index % all.count] }
 }
 
 /// Owns one thread's value of one variable.
@@ -138,18 +154,28 @@ protocol ThreadLocalStored: AnyObject {
 /// never used again.
 enum ThreadLocalNumbers {
   private static let marks = Atomic<UInt64>(0)
-  private static let free = Locked<(unused: [Int], next: Int)>((unused: [], next: 0))
+  static let lock = ForkSafeLock()
+
+  // SAFETY of nonisolated(unsafe): both are only touched with `lock` held.
+  private nonisolated(unsafe) static var unused: [Int] = []
+  private nonisolated(unsafe) static var next = 0
 
   static func take() -> (index: Int, owner: UInt64) {
-    let index = free.withLock { free in
-      if let index = free.unused.popLast() { return index }
-      free.next += 1
-      return free.next - 1
+    let index = lock.withLock {
+      if let index = unsafe unused.popLast() { return index }
+      unsafe next += 1
+      return unsafe next - 1
     }
     return (index, marks.wrappingAdd(1, ordering: .relaxed).newValue)
   }
 
   static func giveBack(_ index: Int) {
-    free.withLock { $0.unused.append(index) }
+    lock.withLock { unsafe unused.append(index) }
+  }
+
+  /// See ``ForkGuard``.
+  static func makeValues() {
+    _ = marks.load(ordering: .relaxed)
+    _ = unsafe (unused, next)
   }
 }

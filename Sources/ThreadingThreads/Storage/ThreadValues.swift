@@ -127,6 +127,15 @@ final class ThreadValues: @unchecked Sendable {
     lock.withLock { access = .closed }
   }
 
+  // MARK: Forks of the owner, see ForkGuard
+
+  func beforeFork() {
+    lock.lock()
+    lock.freeInForkedChild()
+  }
+
+  func afterForkInParent() { lock.unlock() }
+
   // MARK: For other threads
 
   @usableFromInline

@@ -44,6 +44,23 @@ public protocol ManagedThread<Output, Failure>: AnyObject, Sendable {
   /// - Throws: a ``ThreadingError`` when there is nothing to wait for: the thread was not started, is
   ///   detached, or is the calling one.
   func result(until deadline: MonotonicInstant) throws(ThreadingError) -> Result<Output, Failure>?
+
+  /// What the body returned, for asynchronous code: the task is suspended until the thread has finished,
+  /// and no thread is blocked meanwhile.
+  ///
+  /// ```swift
+  /// let thread = try PosixThread.start(ThreadAttributes(name: "decoder")) { try decode(data) }
+  /// let image = try await thread.value
+  /// ```
+  ///
+  /// Any number of tasks may ask, beside threads that join; each gets the same answer. Everything that
+  /// the body wrote, and the release of what the thread had stored, happens before the task goes on.
+  ///
+  /// - Throws: what the body threw; `CancellationError`, at once, if the waiting task is cancelled before
+  ///   the thread has finished (the thread is not asked for anything by that: see ``cancel(reason:)``);
+  ///   or a ``ThreadingError`` as `join()`, when there is nothing to wait for. A task that runs on the
+  ///   thread itself waits for ever, or until cancelled.
+  var value: Output { get async throws }
 }
 
 extension ManagedThread {

@@ -116,7 +116,7 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
   public final func start() throws(ThreadingError) {
     handle.beginStart(of: "PosixThread")
     do throws(ThreadingError) {
-      let setup = try ThreadSetup(attributes, for: handle)
+      let setup = try ThreadSetup.ifNeeded(attributes, for: handle)
       try attributes.checkGuardAndSignals()
       try attributes.checkStack()
       // A thread that may refuse to run is detached when it has not: until then it can be joined.
@@ -211,6 +211,21 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
     guard isReaped || isAwaited else { throw refusal(.isDetached) }
     guard let outcome else { throw refusal(.brokenOff) }
     return outcome
+  }
+
+  /// What the body returned, for asynchronous code; see ``ManagedThread/value``.
+  ///
+  /// This is not a join: the system frees the thread at a later one, or when this object goes away, and a
+  /// ``ThreadStack`` stays in use until a join.
+  ///
+  /// - Throws: as ``ManagedThread/value``.
+  public final var value: Output {
+    get async throws {
+      if isDetached && handle.state != .notStarted { throw refusal(.isDetached) }
+      try await handle.waitForEnd(by: "PosixThread.value")
+      guard let outcome else { throw refusal(.brokenOff) }
+      return try outcome.get()
+    }
   }
 
   /// Whether the thread cannot be joined: it was started detached, or detached later.

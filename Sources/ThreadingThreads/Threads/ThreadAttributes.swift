@@ -61,6 +61,17 @@ public struct ThreadAttributes: Sendable, Hashable {
   /// for real-time policies and negative nice values set by this package, which are not inherited.
   public var scheduling: SchedulingPolicy?
 
+  /// Whether what the thread starts, threads and forked processes, is put back to the usual scheduling if
+  /// the thread's own is privileged: a real-time policy becomes `other(nice: 0)`, and so does a
+  /// negative nice value. What is no privilege is inherited all the same. (`SCHED_RESET_ON_FORK`.)
+  ///
+  /// nil sets the mark for policies that are privileged, and for no others. true sets it whatever the
+  /// policy, also with a ``scheduling`` of nil; only a process with a right (`CAP_SYS_NICE`) can take it
+  /// back. false leaves it out, so that what is privileged is inherited; with a deadline policy that is
+  /// an error (`EINVAL`), since such a thread could start nothing. What is in force is read back by
+  /// ``ThreadHandle/resetsSchedulingOnFork()``.
+  public var resetsSchedulingOnFork: Bool?
+
   /// Whether a thread that is not given its ``scheduling`` is not to run at all: starting it then
   /// throws. Otherwise it runs as the system lets it, which ``ThreadHandle/scheduling()`` tells.
   public var isSchedulingRequired = true
@@ -130,6 +141,9 @@ public struct ThreadAttributes: Sendable, Hashable {
 
   private static let defaultSize = Atomic<Int>(0)
 
+  /// See ``ForkGuard``.
+  static func makeValues() { _ = defaultSize.load(ordering: .relaxed) }
+
   private static var chosenDefaultStackSize: Int? {
     let size = defaultSize.load(ordering: .relaxed)
     return size == 0 ? nil : size
@@ -142,17 +156,20 @@ public struct ThreadAttributes: Sendable, Hashable {
     _ = try roundedStackSize()
     try checkGuardAndSignals()
     try checkStack()
-    try scheduling?.validate()
+    _ = try scheduling?.parameters(resetsOnFork: resetsSchedulingOnFork)
     try cpus?.checkAllowed(by: "ThreadAttributes.cpus")
   }
 
   package func checkGuardAndSignals() throws(ThreadingError) {
-    let most = Self.maximumStackSize
-    if let size = guardSize, !(0...most).contains(size) {
-      throw .refused(
-        by: "ThreadAttributes.guardSize", code: .invalid,
-        "a guard of \(size) bytes is outside 0...\(most)")
+    if let size = guardSize {
+      let most = Self.maximumStackSize
+      guard (0...most).contains(size) else {
+        throw .refused(
+          by: "ThreadAttributes.guardSize", code: .invalid,
+          "a guard of \(size) bytes is outside 0...\(most)")
+      }
     }
+    if blockedSignals.isEmpty { return }
     if let wrong = blockedSignals.sorted().first(where: { !SystemThread.canBlock($0) }) {
       throw .refused(
         by: "ThreadAttributes.blockedSignals", code: .invalid,
@@ -178,8 +195,9 @@ public struct ThreadAttributes: Sendable, Hashable {
 
   /// The guard that a thread gets, in whole pages; nil for the system's default.
   package var roundedGuardSize: Int? {
+    guard let guardSize, guardSize > 0 else { return guardSize }
     let page = SystemThread.pageSize
-    return guardSize.map { $0 == 0 ? 0 : ($0 - 1) / page * page + page }
+    return (guardSize - 1) / page * page + page
   }
 
   /// The stack size that a thread gets, in whole pages; nil for the system's default.

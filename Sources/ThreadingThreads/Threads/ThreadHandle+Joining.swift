@@ -109,7 +109,7 @@ extension ThreadHandle {
   }
 
   /// Held by whoever has seen a ring, while it decides whether to leave it.
-  private static let ringLock = FastMutex()
+  static let ringLock = ForkSafeLock()
 
   /// Takes this thread's note back if it closes a ring.
   ///

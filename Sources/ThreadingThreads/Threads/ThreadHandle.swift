@@ -49,10 +49,13 @@ public final class ThreadHandle: Sendable {
   /// the caller: the thread takes it to end, so it cannot end meanwhile.
   private let lock = FastMutex()
 
-  /// Stands in for `lock` in a forked child, where a thread that is gone may hold that for ever.
-  private let lockAfterFork = FastMutex()
+  /// Stands in for the `lock` of all handles that are older than a fork, in the child: a thread that is
+  /// gone may hold that for ever.
+  static let lostLock = ForkSafeLock()
 
-  // SAFETY of nonisolated(unsafe): only touched with `lock` held.
+  // SAFETY of nonisolated(unsafe): only touched with `lock` held, or what stands in for it. That thread
+  // may have been anywhere between two stores, so what a handle tells after a fork must be whole after
+  // each store: see `Name`.
   private nonisolated(unsafe) var record: Record
 
   // SAFETY of nonisolated(unsafe): only touched by the thread itself, which `isCurrent` makes sure
@@ -60,12 +63,45 @@ public final class ThreadHandle: Sendable {
   private nonisolated(unsafe) var local = Local()
 
   /// What any thread may ask for, with the lock held.
-  private struct Record {
-    var name: String?
+  private struct Record: ~Copyable {
+    var name: Name
     /// The thread whose end this one waits for without a limit.
     var awaited: ThreadHandle?
     /// Whether the system's handle may be used.
     var isAlive = false
+    /// The thread is in its last steps: no more watchers are kept.
+    var isRetired = false
+    /// Tasks that wait for the thread's end.
+    var watchers: [EndWatcher] = []
+    /// At how many watchers those that wait no more are sorted out.
+    var watcherLimit = 16
+  }
+
+  /// A name that a fork finds whole at any moment, though a string takes two stores.
+  private struct Name: ~Copyable {
+    private var first: String?
+    private var second: String?
+    /// Which of the two it is.
+    private let isSecond: Atomic<Bool>
+
+    init(_ name: String?) {
+      first = name
+      isSecond = Atomic(false)
+    }
+
+    var current: String? { isSecond.load(ordering: .relaxed) ? second : first }
+
+    mutating func set(_ name: String?) {
+      // releasing: after the stores of the new name, also for a child, which has what was stored up to
+      // some moment.
+      if isSecond.load(ordering: .relaxed) {
+        first = name
+        isSecond.store(false, ordering: .releasing)
+      } else {
+        second = name
+        isSecond.store(true, ordering: .releasing)
+      }
+    }
   }
 
   /// What only the thread itself touches.
@@ -83,6 +119,8 @@ public final class ThreadHandle: Sendable {
     var isHeir = true
     /// Whether the process is to wait for the thread's end.
     var keepsProcessOpen = false
+    /// The scopes that the thread is in, the outermost first.
+    var scopes: [ThreadScope] = []
     /// In how many more rounds of the system's destructors `finished` is put off.
     var roundsToStay = 0
   }
@@ -92,7 +130,7 @@ public final class ThreadHandle: Sendable {
     self.origin = origin
     phase = ThreadPhase(.notStarted)
     identifier = Atomic(0)
-    unsafe record = Record(name: name)
+    unsafe record = Record(name: Name(name))
   }
 
   /// The handle of a thread that exists already.
@@ -100,7 +138,7 @@ public final class ThreadHandle: Sendable {
     self.origin = origin
     phase = ThreadPhase(.running)
     identifier = Atomic(kernelID)
-    unsafe record = Record()
+    unsafe record = Record(name: Name(nil))
   }
 
   /// The calling thread. Costs a thread-local read; the first call on a thread of other origin makes
@@ -131,7 +169,7 @@ public final class ThreadHandle: Sendable {
   /// Whether the caller is the main thread, which may not have taken up its handle yet.
   @usableFromInline var isCurrentMain: Bool { SystemThread.currentID == kernelID }
 
-  /// Whether this is the process's main thread.
+  /// Whether this is the process's main thread. Costs a comparison.
   public var isMain: Bool { self === Self.main }
 
   /// The kernel's id of the thread (`gettid(2)`), or 0 for one that has not been started.
@@ -162,7 +200,7 @@ public final class ThreadHandle: Sendable {
   /// Stands in `identifier` while a thread sleeps until the id is there. Kernel ids are below 2^22.
   private static var isAwaited: UInt32 { .max }
 
-  /// How far the thread has come. A thread of other origin is running or finished.
+  /// How far the thread has come. A thread of other origin is running or finished. Costs a load.
   ///
   /// Everything that the thread's body wrote happens before ``ThreadState/finished`` is seen.
   public var state: ThreadState { phase.state }
@@ -191,7 +229,7 @@ public final class ThreadHandle: Sendable {
   private func withRecord<Result, Failure: Error>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    if isOlderThanFork { return try lockAfterFork.withLock(body) }
+    if isOlderThanFork { return try Self.lostLock.withLock(body) }
     return try lock.withLock(body)
   }
 
@@ -204,11 +242,13 @@ public final class ThreadHandle: Sendable {
   /// after its end. The system's listings follow while the thread lives, with as many whole characters
   /// as the system keeps (15 bytes on Linux). Naming the main thread does not touch the listings,
   /// where its name is the name of the whole process.
+  ///
+  /// Reading costs an uncontended lock; setting costs a few system calls more while the thread lives.
   public var name: String? {
-    get { withRecord { unsafe record.name } }
+    get { withRecord { unsafe record.name.current } }
     set {
       withRecord {
-        unsafe record.name = newValue
+        unsafe record.name.set(newValue)
         guard unsafe record.isAlive && !isMain && !isLostToFork else { return }
         // relaxed: stored by the thread before it set `isAlive` under the lock.
         let system = SystemThread(rawValue: systemNumber.load(ordering: .relaxed))
@@ -265,8 +305,11 @@ public final class ThreadHandle: Sendable {
   /// released; the last added is called first. A hook that a hook adds is called too, in a bounded
   /// number of rounds.
   ///
-  /// Hooks of the main thread are not called, because the process ends with it.
+  /// Hooks of the main thread are not called, because the process ends with it. Costs an element of an
+  /// array.
   ///
+  /// - Parameter hook: released when it has been called. Called on the thread, so it need not be
+  ///   `Sendable`.
   /// - Precondition: This is the calling thread. If it is not, the program stops.
   public func atEnd(_ hook: @escaping () -> Void) {
     require(isCurrent, "ThreadHandle.atEnd: not the calling thread")
@@ -366,6 +409,42 @@ public final class ThreadHandle: Sendable {
   }
 }
 
+// MARK: - Forks
+
+extension ThreadHandle {
+  /// Calls `body` with the calling thread's handle, if it has taken it up.
+  static func withCurrentIfAny(_ body: (ThreadHandle) -> Void) {
+    guard let record = unsafe ctp_get_thread_record() else { return }
+    // SAFETY: only handles are put there, see ThreadRecordSlot, and it stays there during the call.
+    unsafe Unmanaged<ThreadHandle>.fromOpaque(record)._withUnsafeGuaranteedRef { body($0) }
+  }
+
+  /// The calling thread, whose handle this is, is about to fork; see ``ForkGuard``.
+  func beforeFork() {
+    lock.lock()
+    lock.freeInForkedChild()
+    cancellation.beforeFork()
+    values.beforeFork()
+    for scope in unsafe local.scopes { scope.beforeFork() }
+    // The thread goes on as the child's first.
+    SystemProcess.store(.threadID, in: identifier)
+    SystemProcess.store(.generation, in: birthplace)
+  }
+
+  func afterForkInParent() {
+    for scope in unsafe local.scopes.reversed() { scope.afterForkInParent() }
+    values.afterForkInParent()
+    cancellation.afterForkInParent()
+    lock.unlock()
+  }
+
+  /// Notes that the calling thread, whose handle this is, has entered a scope.
+  func enter(_ scope: ThreadScope) { unsafe local.scopes.append(scope) }
+
+  /// Notes that the thread has left the scope that it entered last.
+  func leaveScope() { unsafe local.scopes.removeLast() }
+}
+
 // MARK: - A thread's beginning and end
 
 extension ThreadHandle {
@@ -390,13 +469,14 @@ extension ThreadHandle {
     withRecord {
       unsafe record.isAlive = true
       // Always: the kernel lets a new thread inherit its creator's name.
-      let name = unsafe record.name.map(SystemThread.systemName)
+      let name = unsafe record.name.current.map(SystemThread.systemName)
       system.setName(name ?? SystemThread.listedProgramName)
     }
+    // Before the id is told, so that whoever has that finds the thread by it.
+    ThreadRegistry.current.add(self)
     // releasing: pairs with the acquire in `kernelID`.
     let before = identifier.exchange(SystemThread.currentID, ordering: .releasing)
     if before == Self.isAwaited { Futex.wakeAll(identifier) }
-    ThreadRegistry.current.add(self)
     phase.move(from: .starting, to: .running)
     if unsafe !local.inheritance.isEmpty { takeUpInheritance() }
   }
@@ -418,10 +498,36 @@ extension ThreadHandle {
   }
 
   /// From here on only the thread itself reaches what the system holds of it.
-  private func retire() {
+  ///
+  /// - Returns: who waits for the end.
+  private func retire() -> [EndWatcher] {
     ThreadRegistry.current.remove(self)
-    withRecord { unsafe record.isAlive = false }
+    var watchers: [EndWatcher] = []
+    withRecord {
+      unsafe record.isAlive = false
+      unsafe record.isRetired = true
+      unsafe swap(&watchers, &record.watchers)
+    }
     cancellation.retire()
+    return watchers
+  }
+
+  /// How many watchers are kept at this moment, those included that wait no more.
+  package var watcherCount: Int { withRecord { unsafe record.watchers.count } }
+
+  /// Has a watcher told of the thread's end.
+  ///
+  /// - Returns: false when the thread is in its last steps, or has ended.
+  func addEndWatcher(_ watcher: EndWatcher) -> Bool {
+    withRecord {
+      if unsafe record.isRetired { return false }
+      if unsafe record.watchers.count >= record.watcherLimit {
+        unsafe record.watchers.removeAll { $0.isDone }
+        unsafe record.watcherLimit = max(16, record.watchers.count * 2)
+      }
+      unsafe record.watchers.append(watcher)
+      return true
+    }
   }
 
   /// Runs the exit hooks and releases what the thread has stored.
@@ -481,9 +587,15 @@ extension ThreadHandle: ThreadRecordObject {
       return true
     }
     LocalSlots.free()
-    retire()
+    let watchers = retire()
     phase.move(from: .running, to: .finished)
     if unsafe local.keepsProcessOpen { SystemProcess.letGo() }
+    if !watchers.isEmpty {
+      for watcher in watchers { watcher.finish(true) }
+      // Handing a task over is its executor's code, which may have stored something.
+      clearStorage()
+      LocalSlots.free()
+    }
     return false
   }
 }

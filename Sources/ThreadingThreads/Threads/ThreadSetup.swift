@@ -16,6 +16,8 @@ package final class ThreadSetup: @unchecked Sendable {
   private var error: ThreadingError?
 
   private let scheduling: SystemScheduling.Parameters?
+  /// Whether the thread is to be marked, with the scheduling that it inherits.
+  private let isToBeMarked: Bool
   private let isSchedulingRequired: Bool
   private let cpus: CPUSet?
   private let isPinned: Bool
@@ -25,18 +27,29 @@ package final class ThreadSetup: @unchecked Sendable {
 
   /// - Returns: nil when nothing is to be set up.
   /// - Throws: for a value out of range.
-  package init?(
+  package static func ifNeeded(
+    _ attributes: ThreadAttributes, for handle: ThreadHandle
+  ) throws(ThreadingError) -> ThreadSetup? {
+    // Looked at first: an object that is made in vain would be a good part of what a start costs.
+    let isNeeded =
+      attributes.scheduling != nil || attributes.cpus != nil || attributes.isStackMeasured
+      || attributes.resetsSchedulingOnFork == true || ThreadHandle.current.isPinned
+    return isNeeded ? try ThreadSetup(attributes, for: handle) : nil
+  }
+
+  private init(
     _ attributes: ThreadAttributes, for handle: ThreadHandle
   ) throws(ThreadingError) {
     try attributes.cpus?.checkAllowed(by: "ThreadAttributes.cpus")
-    scheduling = try attributes.scheduling?.parameters()
+    scheduling = try attributes.scheduling?.parameters(
+      resetsOnFork: attributes.resetsSchedulingOnFork)
+    isToBeMarked = scheduling == nil && attributes.resetsSchedulingOnFork == true
     isSchedulingRequired = attributes.isSchedulingRequired
     cpus = attributes.cpus ?? ThreadHandle.affinityForChild
     isPinned = attributes.cpus != nil
     isStackMeasured = attributes.isStackMeasured
     hasOwnStack = attributes.stack == nil
     self.handle = handle
-    if scheduling == nil && cpus == nil && !isStackMeasured { return nil }
   }
 
   /// For the new thread: puts everything in force, and tells the starter.
@@ -46,7 +59,7 @@ package final class ThreadSetup: @unchecked Sendable {
     do throws(ThreadingError) {
       // Affinity first: the kernel admits a deadline only for a thread with all processors.
       if let cpus { try handle.pin(cpus, thread: 0, isOwn: isPinned) }
-      if let scheduling {
+      if let scheduling = try wantedScheduling() {
         do throws(ThreadingError) {
           try ThreadHandle.schedule(scheduling, thread: 0)
         } catch {
@@ -61,6 +74,14 @@ package final class ThreadSetup: @unchecked Sendable {
     word.store(error == nil ? 1 : 2, ordering: .releasing)
     Futex.wakeAll(word)
     return error == nil
+  }
+
+  /// The scheduling that is asked for, or what the thread has inherited, marked; nil for neither.
+  private func wantedScheduling() throws(ThreadingError) -> SystemScheduling.Parameters? {
+    guard isToBeMarked else { return scheduling }
+    var parameters = try SystemScheduling.parameters(of: 0)
+    parameters?.resetsOnFork = true
+    return parameters
   }
 
   /// For the starter: waits for the thread's answer.

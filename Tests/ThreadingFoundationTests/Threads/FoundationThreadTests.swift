@@ -237,13 +237,45 @@ struct FoundationThreadTests {
             return error.message.contains("the parent process's")
           }
         }
-        precondition(status == 0, "\(status)")
+        requireSuccess(ofChild: status)
         gate.set()
         try thread.join()
         try thread.detach()
         precondition(thread.isDetached)
       }
     }
+  }
+
+  @Test("tasks of both families' generic code wait for a thread's value without blocking")
+  func asynchronousValue() async throws {
+    func value<Thread: ManagedThread>(of thread: Thread) async throws -> Thread.Output {
+      try await thread.value
+    }
+    let flag = Flag()
+    let threads = try (0..<10).map { index in
+      try FoundationThread.start(ThreadAttributes(stackSize: 64 << 10)) {
+        wait { flag.isSet }
+        return index
+      }
+    }
+    let sum = try await withThrowingTaskGroup(of: Int.self) { group in
+      for thread in threads { group.addTask { try await value(of: thread) } }
+      group.addTask {
+        flag.set()
+        return 0
+      }
+      return try await group.reduce(0, +)
+    }
+    #expect(sum == 45)
+    let posix = try PosixThread.start { 6 }
+    #expect(try await value(of: posix) == 6)
+    let idle = FoundationThread {}
+    let error = await #expect(throws: ThreadingError.self) { try await idle.value }
+    #expect(error?.call == "FoundationThread.value" && error?.codeName == "ESRCH")
+    let detached = try FoundationThread.start(ThreadAttributes(isDetached: true)) {}
+    await #expect(throws: ThreadingError.self) { try await detached.value }
+    try await detached.handle.waitForEnd()
+    #expect(detached.state == .finished)
   }
 
   @Test("both families answer to the same generic code")
@@ -383,6 +415,28 @@ struct FoundationThreadTests {
       cap.restore()
       precondition(Counted.alive.load(ordering: .relaxed) == 0)
     }
+  }
+
+  @Test("a thread without a body, and a main() called by hand, stop the program with the reason")
+  func mainMisused() async {
+    let empty = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      synchronously {
+        let thread = FoundationThread<Int, Never>()
+        try thread.start()
+        try thread.join()
+      }
+    }
+    let first = String(decoding: empty?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(first.contains("FoundationThread.main") && first.contains("has neither a body"))
+    let byHand = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      FoundationThread {}.main()
+    }
+    let second = String(decoding: byHand?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(second.contains("FoundationThread.main: not called by the thread itself"))
   }
 
   @Test("starting twice stops the program with the thread's name and state")

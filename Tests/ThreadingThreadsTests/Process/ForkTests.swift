@@ -30,7 +30,7 @@ struct ForkTests {
         let grandchild = inForkedChild { ForkedProcess.generation == 2 }
         return ForkedProcess.isCurrent && ForkedProcess.generation == 1 && grandchild == 0
       }
-      precondition(status == 0, "\(status)")
+      requireSuccess(ofChild: status)
       precondition(!ForkedProcess.isCurrent)
     }
   }
@@ -59,7 +59,7 @@ struct ForkTests {
           handle.cancel()
           return handle.name == "renamed" && handle.isCancelled
         }
-        precondition(status == 0, "\(status)")
+        requireSuccess(ofChild: status)
         gate.open()
         try thread.join()
         precondition(thread.name == "left behind")
@@ -67,7 +67,9 @@ struct ForkTests {
     }
   }
 
-  @Test("a handle that was being used at the moment of the fork can be used in the child")
+  @Test(
+    "a handle that was being used at the moment of the fork can be used in the child",
+    childIsNotStopped)
   func handleInUse() async {
     await #expect(processExitsWith: .success) {
       synchronously {
@@ -84,7 +86,7 @@ struct ForkTests {
         isUsed.wait()
         for _ in 0..<40 {
           let status = inForkedChild { thread.name == "short" && thread.handle.isLostToFork }
-          precondition(status == 0, "\(status)")
+          requireSuccess(ofChild: status)
         }
         stop.set()
         gate.open()
@@ -106,7 +108,7 @@ struct ForkTests {
           (try? joined.join()) == 41 && (try? unjoined.join(for: .zero)) == 42
             && (try? unjoined.join()) == 42
         }
-        precondition(status == 0, "\(status)")
+        requireSuccess(ofChild: status)
       }
     }
   }
@@ -122,7 +124,7 @@ struct ForkTests {
           thread = nil
           return true
         }
-        precondition(status == 0, "\(status)")
+        requireSuccess(ofChild: status)
         gate.open()
         try thread?.join()
       }
@@ -143,7 +145,7 @@ struct ForkTests {
         }
         if child == 0 { _exit(0) }
         let status = statusOfChild(child)
-        precondition(status == 0, "\(status)")
+        requireSuccess(ofChild: status)
       }
     }
   }
@@ -159,7 +161,8 @@ struct ForkTests {
         let started = PosixThread(ThreadAttributes(name: "of the parent")) { gate.wait() }
         let early = PosixThread { 5 }
         try started.start()
-        let status = inForkedChild {
+        let child = forkProcess()
+        if child == 0 {
           let inside = Shared.Gate()
           guard
             let thread = try? PosixThread.start(
@@ -168,14 +171,18 @@ struct ForkTests {
                 inside.wait()
                 return 6
               })
-          else { return false }
+          else { _exit(10) }
+          // Waits until the thread has arrived.
+          _ = thread.handle.kernelID
           let names = ThreadSnapshot.all().map { $0.name }
           inside.open()
-          guard (try? early.start()) != nil, (try? early.join()) == 5 else { return false }
-          return (try? thread.join()) == 6 && names.count == 2 && names.contains("of the child")
-            && !thread.handle.isLostToFork
+          guard (try? early.start()) != nil, (try? early.join()) == 5 else { _exit(11) }
+          guard (try? thread.join()) == 6, !thread.handle.isLostToFork else { _exit(12) }
+          guard names.contains("of the child") else { _exit(13) }
+          _exit(names.count == 2 ? 0 : 20 + CInt(names.count))
         }
-        precondition(status == 0, "\(status)")
+        let status = statusOfChild(child)
+        requireSuccess(ofChild: status)
         gate.open()
         try started.join()
       }

@@ -15,10 +15,15 @@ private func waitDeepInside(_ depth: Int, _ gate: Shared.Gate) -> Int {
   return waitDeepInside(depth - 1, gate) + 1
 }
 
-// The sanitizer puts signals off until a call that it knows, so a sleeping thread does not answer.
-@Suite("ThreadDump", .endsInTime, .enabled(if: !ThreadSanitizer.isActive))
+/// The sanitizer puts signals off until the thread makes a call that it knows: a thread that sleeps on a
+/// word or computes makes none, and does not answer.
+private let threadsAnswer = ConditionTrait.disabled(
+  if: ThreadSanitizer.isActive,
+  "under the thread sanitizer a thread that sleeps or computes does not handle signals")
+
+@Suite("ThreadDump", .endsInTime)
 struct ThreadDumpTests {
-  @Test("a dump has the calls of a sleeping thread, a busy one and the calling one")
+  @Test("a dump has the calls of a sleeping thread, a busy one and the calling one", threadsAnswer)
   func calls() throws {
     let gate = Shared.Gate()
     let stop = Shared.Flag()
@@ -90,7 +95,8 @@ struct ThreadDumpTests {
     }
   }
 
-  @Test("answers that come too late do not get into later dumps", arguments: [200])
+  @Test(
+    "answers that come too late do not get into later dumps", threadsAnswer, arguments: [200])
   func lateAnswers(rounds: Int) throws {
     let stop = Shared.Flag()
     let gate = Shared.Gate()
@@ -124,7 +130,7 @@ struct ThreadDumpTests {
     for other in others { try other.join() }
   }
 
-  @Test("several threads may make dumps at once, while threads begin and end")
+  @Test("several threads may make dumps at once, while threads begin and end", threadsAnswer)
   func concurrent() throws {
     let isOver = Shared.Flag()
     let running = Atomic<Int>(2)

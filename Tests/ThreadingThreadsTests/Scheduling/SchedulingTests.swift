@@ -30,6 +30,55 @@ private func dropRights() {
   precondition(setuid(65_534) == 0 || geteuid() != 0)
 }
 
+private func checkResetInChild(_ asked: Bool?) throws {
+  synchronously {
+    var attributes = ThreadAttributes(scheduling: .other(nice: -3))
+    attributes.resetsSchedulingOnFork = asked
+    let expected = asked == false ? -3 : 0
+    let status = try PosixThread.start(attributes) { () -> CInt in
+      let started = try? PosixThread.start { try? ThreadHandle.current.scheduling() }.join()
+      guard started == .other(nice: expected) else { return 1 }
+      // By the system's own call: the child is a process with a nice value of its own.
+      let child = inForkedChild { getpriority(.init(PRIO_PROCESS.rawValue), 0) == expected }
+      guard child == 0 else { return 2 }
+      return (try? ThreadHandle.current.scheduling()) == .other(nice: -3) ? 0 : 3
+    }.join()
+    requireSuccess(ofChild: status)
+  }
+}
+
+private func checkThreadLimitOfGroup() throws {
+  guard let group = ThreadLimitGroup(name: "swift-threading-\(getpid())") else {
+    fatalError("no control group")
+  }
+  guard group.join() else { fatalError("the control group cannot be joined") }
+  defer {
+    guard group.leave(), group.remove() else { fatalError("the control group stays") }
+  }
+  synchronously {
+    let before = ProcessFigures.now().threads
+    guard group.limit(to: before + 10) else { fatalError("no limit") }
+    let gate = Shared.Gate()
+    var threads: [PosixThread<Void, Never>] = []
+    var refusal: ThreadingError?
+    while refusal == nil && threads.count < 100 {
+      do throws(ThreadingError) {
+        threads.append(try PosixThread.start(ThreadAttributes(stackSize: 65_536)) { gate.wait() })
+      } catch {
+        refusal = error
+      }
+    }
+    precondition(refusal?.call == "pthread_create" && refusal?.codeName == "EAGAIN")
+    precondition(refusal?.message.contains("limit of threads") == true)
+    // The probe of stack sizes may be one of the ten, for a moment.
+    precondition((8...10).contains(threads.count), "\(threads.count)")
+    gate.open()
+    for thread in threads { try thread.join() }
+    precondition(eventually { ProcessFigures.now().threads <= before })
+    for _ in 0..<5 { try PosixThread.start {}.join() }
+  }
+}
+
 @Suite("Scheduling", .endsInTime)
 struct SchedulingTests {
   @Test(
@@ -185,6 +234,60 @@ struct SchedulingTests {
     }
   }
 
+  @Test(
+    "where a control group allows no more threads a start is refused, and works again afterwards",
+    .enabled(if: ThreadLimitGroup.isPossible, "needs the right to make a control group of threads"))
+  func threadLimitOfGroup() async {
+    await #expect(processExitsWith: .success) { try checkThreadLimitOfGroup() }
+  }
+
+  @Test(
+    "the mark that resets the scheduling of children is set as asked for, and read back",
+    arguments: [nil, true, false] as [Bool?])
+  func resetOnFork(asked: Bool?) throws {
+    var attributes = ThreadAttributes(scheduling: .other(nice: 4))
+    attributes.resetsSchedulingOnFork = asked
+    let gate = Shared.Gate()
+    let thread = try PosixThread.start(attributes) { gate.wait() }
+    #expect(try thread.handle.resetsSchedulingOnFork() == (asked ?? false))
+    #expect(try thread.handle.scheduling() == .other(nice: 4))
+    // Set while it runs, from outside. Taking it back needs a right.
+    try thread.handle.setScheduling(.batch(nice: 5), resetsOnFork: true)
+    #expect(try thread.handle.resetsSchedulingOnFork())
+    gate.open()
+    try thread.join()
+    // With the scheduling that is inherited.
+    attributes.scheduling = nil
+    let plain = try PosixThread.start(attributes) {
+      try? ThreadHandle.current.resetsSchedulingOnFork()
+    }
+    #expect(try plain.join() == (asked ?? false))
+  }
+
+  @Test(
+    "with the mark, a forked child and a thread that is started have no privilege; without it they do",
+    .enabled(if: isPrivileged, "needs the right to lower the nice value"),
+    arguments: [nil, true, false] as [Bool?])
+  func resetInChild(asked: Bool?) async {
+    await #expect(processExitsWith: .success) { [asked = asked as Bool?] in
+      try checkResetInChild(asked)
+    }
+  }
+
+  @Test("a deadline that children would inherit is refused")
+  func inheritedDeadline() {
+    var attributes = ThreadAttributes(
+      scheduling: .deadline(
+        runtime: .microseconds(100), deadline: .milliseconds(10), period: .milliseconds(20)))
+    attributes.resetsSchedulingOnFork = false
+    do throws(ThreadingError) {
+      try attributes.validate()
+      Issue.record("accepted")
+    } catch {
+      #expect(error.codeName == "EINVAL" && error.message.contains("cannot be inherited"))
+    }
+  }
+
   @Test("a running thread's policy is changed from outside; an ended thread has none")
   func whileRunning() throws {
     let gate = Shared.Flag()
@@ -313,6 +416,17 @@ struct ProcessorTests {
     let error = try #require(throws: ThreadingError.self) { try CPUSet(kernelList: text) }
     #expect(error.codeName == "EINVAL")
     #expect(error.message.contains(text))
+  }
+
+  @Test("a number that is no processor's stops the program", arguments: [-1, 65_536])
+  func outOfRange(number: Int) async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) { [number = number as Int] in
+      _ = CPUSet([number])
+    }
+    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(text.contains("CPUSet.insert: processor \(number) is outside 0...65535"))
   }
 
   @Test("the set's algebra agrees with that of plain sets", arguments: 1...20)

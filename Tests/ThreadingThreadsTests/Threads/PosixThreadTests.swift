@@ -258,20 +258,39 @@ struct PosixThreadTests {
 
   @Test("a thread without a body stops the program")
   func noBody() async {
-    await #expect(processExitsWith: .failure) {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
       synchronously {
         let thread = PosixThread<Int, Never>()
         try thread.start()
         try thread.join()
       }
     }
+    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(text.contains("PosixThread.main") && text.contains("has neither a body nor a main()"))
   }
 
   @Test("main() called by hand stops the program")
   func mainByHand() async {
-    await #expect(processExitsWith: .failure) {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
       PosixThread {}.main()
     }
+    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(text.contains("PosixThread.main: not called by the thread itself"))
+  }
+
+  @Test("a hook for the end of another thread stops the program")
+  func hookOfAnother() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      PosixThread {}.handle.atEnd {}
+    }
+    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(text.contains("ThreadHandle.atEnd: not the calling thread"))
   }
 }
 

@@ -217,22 +217,38 @@ struct ThreadLifeTests {
     }
   }
 
-  @Test(
-    "a thousand jobs on Dispatch's threads store values, which are released when those threads end",
-    .enabled(if: LongTests.areOn))
-  func dispatchWorkers() throws {
-    let before = Shared.Counted.alive.load(ordering: .relaxed)
+  @Test("jobs on Dispatch's threads store values, which are released when those threads end")
+  func dispatchWorkers() async {
+    // In a process of its own, where no other test keeps those threads at work.
+    await #expect(processExitsWith: .success) { try ThreadLifeTests().checkDispatchWorkers() }
+  }
+
+  fileprivate func checkDispatchWorkers() throws {
+    let count = LongTests.areOn ? 1_000 : 100
     let group = DispatchGroup()
     let made = Atomic<Int>(0)
-    for index in 0..<1_000 {
+    let releasedElsewhere = Atomic<Int>(0)
+    for index in 0..<count {
       DispatchQueue.global().async(group: group) {
+        let me = SystemThread.currentID
         ThreadDictionary.current["job \(index)"] = Shared.Counted()
+        ThreadDictionary.current["watch \(index)"] = AtRelease {
+          if SystemThread.currentID != me { releasedElsewhere.wrappingAdd(1, ordering: .relaxed) }
+        }
         made.wrappingAdd(1, ordering: .relaxed)
       }
     }
     group.wait()
-    #expect(made.load(ordering: .relaxed) == 1_000)
+    precondition(made.load(ordering: .relaxed) == count)
     // Dispatch ends its idle threads after some seconds.
-    #expect(eventually { Shared.Counted.alive.load(ordering: .relaxed) <= before })
+    precondition(eventually { Shared.Counted.alive.load(ordering: .relaxed) == 0 })
+    precondition(releasedElsewhere.load(ordering: .relaxed) == 0)
   }
+}
+
+/// Does something when it is released.
+private final class AtRelease: Sendable {
+  private let body: @Sendable () -> Void
+  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+  deinit { body() }
 }

@@ -1,0 +1,51 @@
+internal import ThreadingPlatform
+
+/// Sees to it that the child of a fork finds what this layer keeps for the process and for the thread
+/// that forks whole, and its locks free, whatever the other threads were doing.
+///
+/// The C library calls the functions below at each fork, once the package is loaded. The thread that
+/// forks takes the locks first, so no other thread is inside; afterwards both processes have them free.
+/// Each thread's own locks are not taken but for those of the thread that forks: handles of the others
+/// are lost in the child, where a lock for all of them stands in.
+///
+/// In the child, the C target only stores words that were noted before, see
+/// ``SystemProcess/store(_:in:)``: nothing of Swift runs there, whose runtime has locks of its own.
+enum ForkGuard {
+  /// In the order in which they are taken: whoever holds one takes only later ones, and locks of
+  /// handles between ``ThreadHandle/ringLock`` and the others.
+  private static let locks =
+    [
+      ThreadHandle.lostLock, ThreadHandle.affinityLock, ControlGroups.substituteLock,
+      ThreadLocalNumbers.lock,
+    ] + ThreadLocalDirectoryLocks.all
+
+  /// Values that are made at their first use are made now. A thread that was in the middle of making
+  /// one at the moment of the fork would leave it so for ever.
+  private static func makeValues() {
+    SystemProcess.makeValues()
+    _ = ThreadHandle.main
+    ThreadRegistry.makeValues()
+    ThreadLocalNumbers.makeValues()
+    ThreadAttributes.makeValues()
+    AvailableParallelism.makeValues()
+  }
+
+  fileprivate static func before() {
+    makeValues()
+    ThreadHandle.ringLock.beforeFork(isFirst: true)
+    ThreadHandle.withCurrentIfAny { $0.beforeFork() }
+    for lock in locks { lock.beforeFork() }
+  }
+
+  fileprivate static func afterInParent() {
+    for lock in locks.reversed() { lock.afterForkInParent() }
+    ThreadHandle.withCurrentIfAny { $0.afterForkInParent() }
+    ThreadHandle.ringLock.afterForkInParent()
+  }
+}
+
+@c(ctp_threads_before_fork)
+package func threadsBeforeFork() { ForkGuard.before() }
+
+@c(ctp_threads_after_fork_in_parent)
+package func threadsAfterForkInParent() { ForkGuard.afterInParent() }
