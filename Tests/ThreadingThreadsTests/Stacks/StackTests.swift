@@ -226,7 +226,15 @@ struct ThreadStackTests {
     attributes.cpus = CPUSet([60_000])
     #expect(throws: ThreadingError.self) { try PosixThread.start(attributes) {} }
     #expect(attributes.stack?.isInUse == false)
+    // Refused by the new thread itself, which runs on the stack by then: the kernel gives no deadlines to
+    // threads that are bound to one of several processors, nor to those without the right.
+    attributes.cpus = try CPUSet.allowed().numbers.first.map { CPUSet([$0]) }
+    attributes.scheduling = .deadline(
+      runtime: .microseconds(100), deadline: .milliseconds(10), period: .milliseconds(20))
+    if let thread = try? PosixThread.start(attributes, body: {}) { try thread.join() }
+    #expect(attributes.stack?.isInUse == false)
     attributes.cpus = nil
+    attributes.scheduling = nil
     try PosixThread.start(attributes) {}.join()
     #expect(attributes.stack?.isInUse == false)
   }
