@@ -164,6 +164,32 @@ struct ThreadEndTests {
     }
   }
 
+  @Test("a task that comes in the last steps of a thread goes on too")
+  func late() async throws {
+    let isInLastSteps = Shared.Flag()
+    let isOver = Shared.Flag()
+    let gate = Shared.Gate()
+    let thread = try PosixThread.start {
+      // A handler that was not called is let go of when the storage has been cleared.
+      let held = AtRelease {
+        isInLastSteps.set()
+        gate.wait()
+      }
+      ThreadHandle.current.onCancel { withExtendedLifetime(held) {} }
+    }
+    isInLastSteps.wait()
+    let task = Task {
+      try await thread.value
+      isOver.set()
+    }
+    for _ in 0..<20 { await Task.yield() }
+    #expect(thread.state == .running && !isOver.isSet)
+    gate.open()
+    #expect(eventually { isOver.isSet })
+    task.cancel()
+    _ = await task.result
+  }
+
   @Test("a thread of other origin is awaited by its handle")
   func foreign() async throws {
     let found = Locked<ThreadHandle?>(nil)
