@@ -1,11 +1,12 @@
 import Foundation
+import TestSupport
 import Testing
 import Threading
 
 @testable import guide
 
 /// Reading RSS, and refusing what is none.
-@Suite("News feeds")
+@Suite("News feeds", .endsInTime)
 struct FeedReaderTests {
   private func read(_ text: String) throws -> [[TableChapter.Row]] {
     var batches: [[TableChapter.Row]] = []

@@ -7,7 +7,7 @@ import ThreadingPlatform
 
 /// A thread of real-time priority that waits on one processor keeps all others from it if it spins. So
 /// what it waits for must not depend on them for longer than a moment.
-@Suite("A real-time thread that waits")
+@Suite("A real-time thread that waits", .endsInTime)
 struct PriorityTests {
   /// Something that a thread of usual priority holds while a real-time one comes for it.
   enum Kind: String, CaseIterable, Sendable {

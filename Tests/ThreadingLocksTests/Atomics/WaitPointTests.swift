@@ -4,7 +4,7 @@ import ThreadingPlatform
 
 @testable import ThreadingLocks
 
-@Suite("WaitPoint")
+@Suite("WaitPoint", .endsInTime)
 struct WaitPointTests {
   @Test("a change that comes just after a look at the value is not slept through", .endsInTime)
   func changeAfterLook() {

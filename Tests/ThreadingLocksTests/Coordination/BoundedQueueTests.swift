@@ -4,7 +4,7 @@ import Testing
 import ThreadingLocks
 import ThreadingPlatform
 
-@Suite("BoundedQueue")
+@Suite("BoundedQueue", .endsInTime)
 struct BoundedQueueTests {
   /// Counts those that are there.
   private final class Token {

@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 /// Every kind of lock and meeting point with every misuse that can be seen. What cannot is in the
 /// table of Sources/ARCHITECTURE.md.
-@Suite("Misuse stops the program")
+@Suite("Misuse stops the program", .endsInTime)
 struct MisuseTests {
   @Test(
     "and the message names the object, what was done, and the threads", .endsInTime,
