@@ -50,10 +50,7 @@ struct Program {
   /// Does what the arguments ask for.
   func run(_ arguments: [String]) -> ExitStatus {
     let status = follow(arguments)
-    guard let problem = console.problem() else { return status }
-    if !problem.isReaderGone {
-      console.complain("benchmarks: standard output cannot be written: \(problem.reason)\n")
-    }
+    guard !console.tellsOfOutput(as: "benchmarks") else { return status }
     return status == .success || status == .tooSlow ? .refused : status
   }
 

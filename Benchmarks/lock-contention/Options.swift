@@ -70,7 +70,8 @@ extension Options {
         "a whole number of milliseconds from \(allowedSlice.lowerBound) to "
           + "\(allowedSlice.upperBound)"
       case .locks:
-        "names separated by commas, of " + Entrant.all.map(\.name).joined(separator: ", ")
+        "names with commas between them, each once, of "
+          + Entrant.all.map(\.name).joined(separator: ", ")
       case .placement: Placement.allCases.map(\.rawValue).joined(separator: ", ")
       case .format: OutputFormat.names
       case .help: "no value"
@@ -94,8 +95,9 @@ extension Options {
     }
   }
 
-  /// The names, if each is that of a lock.
+  /// The names, if each is that of a lock, and there once.
   private static func known(_ names: [String]) -> [String]? {
-    names.allSatisfy { name in Entrant.all.contains { $0.name == name } } ? names : nil
+    let areKnown = names.allSatisfy { name in Entrant.all.contains { $0.name == name } }
+    return areKnown && Set(names).count == names.count ? names : nil
   }
 }

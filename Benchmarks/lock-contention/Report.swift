@@ -3,6 +3,7 @@ import Foundation
 
 /// The rows as text.
 struct Report {
+  let machine: Machine
   let options: Options
   let rows: [Row]
 
@@ -27,6 +28,8 @@ struct Report {
 
   private var table: String {
     let setting = """
+      \(machine.summary)
+      \(machine.date)
       \(options.inside) ns inside, \(options.outside) ns outside, placement \
       \(options.placement.rawValue), \(options.slices) slices of \(options.slice) ms each, \
       interleaved
@@ -38,7 +41,8 @@ struct Report {
 
   private var json: String {
     let document = Document(
-      schema: "swift-threading lock-contention 1", insideNanoseconds: options.inside,
+      schema: "swift-threading lock-contention 2", machine: machine,
+      insideNanoseconds: options.inside,
       outsideNanoseconds: options.outside, placement: options.placement.rawValue,
       slices: options.slices, sliceMilliseconds: options.slice, rows: rows)
     let encoder = JSONEncoder()
@@ -54,6 +58,7 @@ struct Report {
   /// The shape of `--format json`.
   struct Document: Codable, Equatable {
     let schema: String
+    let machine: Machine
     let insideNanoseconds: Int
     let outsideNanoseconds: Int
     let placement: String
@@ -63,6 +68,7 @@ struct Report {
 
     enum CodingKeys: String, CodingKey {
       case schema
+      case machine
       case insideNanoseconds = "inside_ns"
       case outsideNanoseconds = "outside_ns"
       case placement

@@ -45,8 +45,9 @@ enum Usage {
 
       EXIT STATUS:
         0   all went well
-        1   a lock let two threads in at a time, or the system refused a thread
+        1   a lock let two threads in at a time
         64  the command line cannot be followed
+        74  the system refused a thread, or standard output cannot be written
 
       """
   }

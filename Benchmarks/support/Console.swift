@@ -35,6 +35,17 @@ package struct Console {
     self.problem = problem
   }
 
+  /// Tells on standard error what standard output could not take, unless its reader has gone.
+  ///
+  /// - Returns: whether it took all.
+  package func tellsOfOutput(as program: String) -> Bool {
+    guard let problem = problem() else { return true }
+    if !problem.isReaderGone {
+      complain("\(program): standard output cannot be written: \(problem.reason)\n")
+    }
+    return false
+  }
+
   /// The process's own streams.
   package static var standard: Console {
     // Without it the end of a reader would be the end of the program, and files would not be written.

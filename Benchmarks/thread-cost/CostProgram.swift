@@ -15,11 +15,7 @@ struct CostProgram {
   /// Does what the arguments ask for.
   func run(_ arguments: [String]) -> ExitStatus {
     let status = follow(arguments)
-    guard let problem = console.problem() else { return status }
-    if !problem.isReaderGone {
-      console.complain("thread-cost: standard output cannot be written: \(problem.reason)\n")
-    }
-    return status == .success ? .refused : status
+    return console.tellsOfOutput(as: "thread-cost") || status != .success ? status : .refused
   }
 
   private func follow(_ arguments: [String]) -> ExitStatus {
