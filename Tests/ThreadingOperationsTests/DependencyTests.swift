@@ -2,6 +2,7 @@ import Synchronization
 import TestSupport
 import Testing
 import Threading
+import ThreadingPlatform
 
 @Suite("Dependencies", .endsInTime)
 struct DependencyTests {
@@ -79,6 +80,43 @@ struct DependencyTests {
         #expect(journal.entries == ["first", "other", "second"])
       }
     }
+  }
+
+  @Test(
+    "A dependency added at the moment when the last one goes is waited for, or refused",
+    arguments: 1...2)
+  func addedAtTheLastMoment(width: Int) throws {
+    let queue = ThreadOperationQueue(width: width)
+    var random = SeededGenerator(seed: UInt64(width))
+    let early = AtomicCounter()
+    var waited = 0
+    for round in 0..<(Scale.isSanitized ? 500 : 5_000) {
+      let first = ClosureOperation {}
+      let late = ClosureOperation {}
+      let runs = AtomicCounter()
+      let added = AtomicFlag()
+      let second = ClosureOperation {
+        runs.increment()
+        if added.isSet, !late.isFinished { early.increment() }
+      }
+      try second.addDependency(first)
+      try queue.add(contentsOf: [first, second])
+      for _ in 0..<Int.random(in: 0..<150, using: &random) { Processors.relax() }
+      do throws(ThreadOperationError) {
+        try second.addDependency(late)
+        _ = added.testAndSet()
+        waited += 1
+        if round % 2 == 0 { first.wait() }
+        #expect(late.isFinished || !second.isFinished)
+      } catch {
+        #expect(error.reason == .hasStarted)
+      }
+      try late.start()
+      #expect(second.wait(for: .seconds(60)))
+      #expect(runs.value == 1)
+    }
+    #expect(early.value == 0)
+    #expect(waited > 0)
   }
 
   @Test("Removing the only unfinished dependency makes a queued operation run at once")

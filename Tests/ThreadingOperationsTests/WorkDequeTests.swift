@@ -296,6 +296,30 @@ struct NestedClosureTests {
     #expect(journal.entries.sorted() == Array(0..<10))
   }
 
+  @Test("What is given to another pool runs there")
+  func otherPool() throws {
+    let one = try ThreadPool(name: "one", maximumThreads: 1)
+    let two = try ThreadPool(name: "two", maximumThreads: 1)
+    let names = Journal<String?>()
+    let done = CountdownLatch(2)
+    try one.run {
+      do {
+        for pool in [one, two] {
+          try pool.run {
+            names.append(ThreadHandle.current.name)
+            done.countDown()
+          }
+        }
+      } catch {
+        Issue.record("\(error)")
+      }
+    }
+    #expect(done.wait(for: .seconds(60)))
+    #expect(Set(names.entries) == ["one", "two"])
+    one.shutDown()
+    two.shutDown()
+  }
+
   @Test("No more run at once than the pool is wide")
   func width() throws {
     let pool = try ThreadPool(maximumThreads: 2)

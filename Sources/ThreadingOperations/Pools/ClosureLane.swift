@@ -37,10 +37,8 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
     var drains = 0
     /// All seats that there are: as many as there have been drains at once.
     var seats: [DrainSeat] = []
-    /// Seats that no drain has.
+    /// Seats that no drain has. There may be jobs in one, left by a drain that stood back.
     var free: [DrainSeat] = []
-    /// Those of them in which a drain that stood back has left jobs.
-    var left: [DrainSeat] = []
 
     /// With what a drain that ends must have found nothing.
     var hasWork: Bool { !line.isEmpty || seats.contains { !$0.deque.isEmpty } }
@@ -192,9 +190,7 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
   private func takeSeat() -> DrainSeat {
     lock.lock()
     defer { lock.unlock() }
-    if let seat = unsafe state.pointee.left.popLast() ?? state.pointee.free.popLast() {
-      return seat
-    }
+    if let seat = unsafe state.pointee.free.popLast() { return seat }
     let seat = unsafe DrainSeat(next: newestSeat.load(ordering: .relaxed))
     unsafe state.pointee.seats.append(seat)
     unsafe newestSeat.store(.passUnretained(seat), ordering: .releasing)
@@ -215,16 +211,12 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
     return true
   }
 
-  /// Ends a drain that is to let others go first. What is left in its deque may be stolen, or is taken over by
-  /// the next drain.
+  /// Ends a drain that is to let others go first. What is left in its deque may be stolen, or is taken by the next
+  /// drain that has the seat.
   private func standBack(from seat: DrainSeat) {
     lock.lock()
     countDrains(-1)
-    if seat.deque.isEmpty {
-      unsafe state.pointee.free.append(seat)
-    } else {
-      unsafe state.pointee.left.append(seat)
-    }
+    unsafe state.pointee.free.append(seat)
     let hasWork = unsafe state.pointee.hasWork
     let isWanted = hasWork && claimDrain()
     if !hasWork { emptied.broadcast() }

@@ -174,7 +174,7 @@ struct QueueState {
   }
 
   /// For a drain whose operation has finished: takes the one operation that has waited for it and may start now,
-  /// if nothing else is ready. It goes through no list.
+  /// if nothing else is ready. It goes through no list; who watches it hears of `ready` with `executing`.
   @inline(__always)
   mutating func takeSuccessor(
     releasing released: inout ReleasedOperations, of core: QueueCore
@@ -185,7 +185,7 @@ struct QueueState {
       successor.holds.load(ordering: .relaxed) == 0
     else { return nil }
     let before = successor.update { word in
-      guard word.phase == .waiting, !word.has(OperationWord.isWatched) else { return false }
+      guard word.phase == .waiting else { return false }
       word.phase = .executing
       return true
     }
