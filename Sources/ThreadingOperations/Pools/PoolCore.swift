@@ -64,6 +64,9 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   private let guests = Atomic<Int>(0)
   /// For how many nanoseconds a thread looks out.
   private let lookOutFor = Atomic<Int64>(PoolCore.longestLookOut)
+  /// How many of the longest look-outs in a row found nothing, and how many slow wakes are to pass before the next.
+  private let failedLookOuts = Atomic<Int>(0)
+  private let wakesToPass = Atomic<Int>(0)
 
   init(
     minimum: Int, maximum: Int, closureWidth: Int, idleTimeout: Duration,
@@ -368,16 +371,29 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
         Processors.relax()
       }
     } while !found && MonotonicInstant.now < limit
+    if found {
+      failedLookOuts.store(0, ordering: .relaxed)
+      wakesToPass.store(0, ordering: .relaxed)
+    } else if longest == Self.longestLookOut {
+      let failed = min(8, failedLookOuts.load(ordering: .relaxed) + 1)
+      failedLookOuts.store(failed, ordering: .relaxed)
+      wakesToPass.store(1 << failed, ordering: .relaxed)
+    }
     lookOutFor.store(
       found ? Self.longestLookOut : max(Self.shortestLookOut, longest / 2), ordering: .relaxed)
     lock.lock()
     isLookingOut = false
   }
 
-  /// If waking the thread took long but no longer than a processor needs to leave its own sleep, there was a
-  /// processor without work, and looking out longer would have cost nobody anything.
+  /// If waking the thread took long but no longer than a processor needs to leave its own sleep, there may have
+  /// been a processor without work, and looking out longer would have cost nobody anything. On a busy machine
+  /// wakes take as long, and looking out finds nothing: then it is tried less and less often.
   private func noteWake(of worker: PoolWorker) {
-    if (10_000...100_000).contains(worker.sinceWake) {
+    guard (10_000...100_000).contains(worker.sinceWake) else { return }
+    let toPass = wakesToPass.load(ordering: .relaxed)
+    if toPass > 0 {
+      wakesToPass.store(toPass - 1, ordering: .relaxed)
+    } else {
       lookOutFor.store(Self.longestLookOut, ordering: .relaxed)
     }
   }
