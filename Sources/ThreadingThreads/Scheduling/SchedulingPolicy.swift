@@ -3,7 +3,7 @@ public import ThreadingPlatform
 /// How the kernel shares processors out to a thread.
 ///
 /// A policy is given at the start by ``ThreadAttributes/scheduling``, changed while the thread runs by
-/// ``ThreadHandle/setScheduling(_:)``, and read back as what is in force by
+/// ``ThreadHandle/setScheduling(_:resetsOnFork:)``, and read back as what is in force by
 /// ``ThreadHandle/scheduling()``.
 ///
 /// What a thread may be given depends on the rights of the process: raising the nice value is always
