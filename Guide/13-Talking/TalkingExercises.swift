@@ -61,8 +61,7 @@ extension TalkingChapter {
 extension LoopChapter.LoopThread {
   /// Ends the thread when it has handled what is in a mailbox.
   func end<Message>(after mailbox: Mailbox<Message>) throws {
-    mailbox.close()
-    while try loop.performAndWait({ mailbox.isScheduled }) {}
+    _ = try mailbox.waitUntilDrained()
     try end()
   }
 }

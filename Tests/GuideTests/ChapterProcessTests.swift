@@ -9,8 +9,8 @@ import Testing
 struct ChapterProcessTests {
   /// The chapters with a program that takes nothing.
   static let numbers = Book.chapters.map { $0.number }.filter { $0 != ImportChapter.number }
-  static let exercises = numbers.flatMap { number in
-    Book.chapter(number).solutions.indices.map { [number, $0 + 1] }
+  static let exercises = Book.chapters.flatMap { chapter in
+    chapter.solutions.indices.map { [chapter.number, $0 + 1] }
   }
 
   let folder: Folder
@@ -43,7 +43,9 @@ struct ChapterProcessTests {
     #expect(ending.output.contains("\n  ok: "))
   }
 
-  @Test("each chapter has two exercises, and its text asks for them", arguments: numbers)
+  @Test(
+    "each chapter has two exercises, and its text asks for them",
+    arguments: Book.chapters.map { $0.number })
   func asks(number: Int) throws {
     let chapter = Book.chapter(number)
     #expect(chapter.solutions.count == 2)

@@ -25,6 +25,8 @@ struct GuideCommandTests {
     #expect(try GuideCommand.parse(["1", "--explain"]) == .explain(1))
     #expect(try GuideCommand.parse(["20", "--explain"]) == .explain(20))
     #expect(try GuideCommand.parse(["1", "--solution=2"]) == .solution(2, of: 1))
+    #expect(try GuideCommand.parse(["import", "--solution=1"]) == .solution(1, of: 20))
+    #expect(try GuideCommand.parse(["20", "--solution", "2"]) == .solution(2, of: 20))
     #expect(try GuideCommand.parse(["all"]) == .all)
     #expect(try GuideCommand.parse(["check"]) == .check(writing: false))
     #expect(try GuideCommand.parse(["check", "--write"]) == .check(writing: true))
