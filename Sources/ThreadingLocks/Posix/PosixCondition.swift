@@ -43,7 +43,7 @@ public final class PosixCondition: Sendable {
   }
 
   /// Makes a condition for several processes in memory that they share. It stays there when this
-  /// object goes; the others use ``init(attachedTo:)``.
+  /// object goes; the others use ``init(attachedTo:label:)``.
   ///
   /// - Parameters:
   ///   - memory: At least ``memorySize`` bytes, aligned to ``memoryAlignment``, mapped for as long
@@ -60,7 +60,7 @@ public final class PosixCondition: Sendable {
     try native.initialize(isShared: true)
   }
 
-  /// Uses a condition that ``init(sharedAt:)`` has made in memory shared by processes.
+  /// Uses a condition that ``init(sharedAt:label:)`` has made in memory shared by processes.
   ///
   /// - Parameters:
   ///   - memory: Where it is, mapped for as long as this object lives.

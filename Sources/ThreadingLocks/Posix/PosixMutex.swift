@@ -93,7 +93,7 @@ public final class PosixMutex: Sendable {
 
   /// Makes a mutex for several processes in memory that they share.
   ///
-  /// Called by one of them; the others use ``init(attachedTo:)``. The mutex stays there when this
+  /// Called by one of them; the others use ``init(attachedTo:label:)``. The mutex stays there when this
   /// object goes.
   ///
   /// - Parameters:
@@ -113,7 +113,7 @@ public final class PosixMutex: Sendable {
     try native.initialize(attributes.native(isShared: true))
   }
 
-  /// Uses a mutex that ``init(sharedAt:_:)`` has made in memory shared by processes.
+  /// Uses a mutex that ``init(sharedAt:_:label:)`` has made in memory shared by processes.
   ///
   /// - Parameters:
   ///   - memory: Where it is, mapped for as long as this object lives.

@@ -45,7 +45,7 @@ public final class PosixReadWriteLock: Sendable {
   }
 
   /// Makes a lock for several processes in memory that they share. It stays there when this object
-  /// goes; the others use ``init(attachedTo:)``.
+  /// goes; the others use ``init(attachedTo:label:)``.
   ///
   /// - Parameters:
   ///   - memory: At least ``memorySize`` bytes, aligned to ``memoryAlignment``, mapped for as long
@@ -64,7 +64,7 @@ public final class PosixReadWriteLock: Sendable {
     try native.initialize(prefersWriters: preference == .writers, isShared: true)
   }
 
-  /// Uses a lock that ``init(sharedAt:preferring:)`` has made in memory shared by processes.
+  /// Uses a lock that ``init(sharedAt:preferring:label:)`` has made in memory shared by processes.
   ///
   /// - Parameters:
   ///   - memory: Where it is, mapped for as long as this object lives.
