@@ -5,6 +5,8 @@ import Threading
 import ThreadingPlatform
 
 private enum Word: ThreadDictionaryKey { typealias Value = Int }
+/// What other threads store for the one that forks.
+private enum Present: ThreadDictionaryKey { typealias Value = Int }
 
 private let seen = ThreadLocal(isVisible: true) { 1 }
 
@@ -19,13 +21,15 @@ private enum Busyness: String, CaseIterable, Codable, Sendable {
   case names, reasons, handlers, dictionary, variables, visibleValues, processors, joins, starts
 
   /// One round of it, again and again.
-  func round(_ forker: ThreadHandle) throws {
+  func round(_ forker: ThreadHandle, _ other: ThreadHandle) throws {
     switch self {
     case .names: forker.name = forker.name == "forks" ? "forks, with a longer name" : "forks"
     case .reasons: try PosixThread { forker.onCancel {}.remove() }.run { $0.cancel(reason: "why") }
-    case .handlers: forker.onCancel {}.remove()
+    case .handlers:
+      forker.onCancel {}.remove()
+      other.onCancel {}.remove()
     case .dictionary:
-      forker.dictionary[Word.self] = 3
+      forker.dictionary[Present.self] = 3
       forker.dictionary["text"] = "a string that lies on the heap"
     case .variables: withExtendedLifetime(ThreadLocal { 1 }) {}
     case .visibleValues:
@@ -74,7 +78,10 @@ private func useThreads(_ busy: ThreadHandle, startsThreads: Bool) -> CInt {
   guard variable.value == 8 else { return 15 }
   seen.value = 9
   var found = 0
-  seen.forEachThread { thread, value in if thread === me && value == 9 { found += 1 } }
+  seen.forEachThread { thread, value in
+    if thread.isLostToFork { found += 10 }
+    if thread === me && value == 9 { found += 1 }
+  }
   guard found == 1 else { return 16 }
   guard (try? CPUSet.allowed().isEmpty) == false else { return 17 }
   guard !busy.isCancelled, busy.cancellationReason == nil else { return 18 }
@@ -83,6 +90,11 @@ private func useThreads(_ busy: ThreadHandle, startsThreads: Bool) -> CInt {
   attributes.keepsProcessOpen = true
   attributes.cpus = try? CPUSet.allowed()
   guard (try? PosixThread.start(attributes) { seen.value }.join()) == 1 else { return 19 }
+  // The thread that forked is the child's own, also for others.
+  let isKnown = try? PosixThread.start {
+    me.kernelID == SystemThread.processID && !me.isLostToFork && me.dictionary[Word.self] == 5
+  }.join()
+  guard isKnown == true || !ForkedProcess.isCurrent else { return 23 }
   let sum = try? withThreads { scope in
     let left = try scope.start { 20 }
     let right = try scope.start { ThreadHandle.current.kernelID == me.kernelID ? 0 : 22 }
@@ -139,25 +151,38 @@ private func fork(while busyness: Busyness) throws {
     _ = seen.value
     let stop = Shared.Flag()
     let isBusy = Shared.Flag()
+    let gate = Shared.Gate()
+    let other = try PosixThread.start(ThreadAttributes(name: "busy")) { gate.wait() }
     let users = try (1...2).map { _ in
       try PosixThread.start(ThreadAttributes(name: "busy")) {
-        for _ in 0..<10 { synchronously { try busyness.round(me) } }
+        for _ in 0..<10 { synchronously { try busyness.round(me, other.handle) } }
         isBusy.set()
-        while !stop.isSet { synchronously { try busyness.round(me) } }
+        while !stop.isSet { synchronously { try busyness.round(me, other.handle) } }
       }
     }
     isBusy.wait()
     // Once here, so that the runtime has made all that it makes for it.
     let canStart = !ThreadSanitizer.isActive
     precondition(useThreads(users[0].handle, startsThreads: canStart) == 0)
+    precondition(useThreads(other.handle, startsThreads: canStart) == 0)
     for _ in 0..<20 {
       let child = forkProcess()
-      if child == 0 { _exit(useThreads(users[0].handle, startsThreads: canStart)) }
+      if child == 0 {
+        let code = useThreads(users[0].handle, startsThreads: canStart)
+        if code != 0 { _exit(code) }
+        other.cancel(reason: "gone")
+        guard other.isCancelled, other.handle.cancellationReason == "gone" else { _exit(21) }
+        let isCalled = Shared.Flag()
+        other.handle.onCancel { isCalled.set() }.remove()
+        _exit(isCalled.isSet ? 0 : 22)
+      }
       let status = statusOfChild(child)
       requireSuccess(ofChild: status)
     }
     stop.set()
+    gate.open()
     for user in users { try user.join() }
+    try other.join()
   }
 }
 
@@ -173,6 +198,8 @@ private func forkInBusyScope() throws {
           isBusy.set()
         }
       }
+      // Most of the time in the lock of the scope, which is cancelled once.
+      try scope.start { while !stop.isSet { scope.cancel() } }
       isBusy.wait()
       for _ in 0..<20 {
         let child = forkProcess()
