@@ -200,6 +200,45 @@ struct MailboxTests {
     #expect(mailbox.count == 0)
   }
 
+  @Test(
+    "a message after a batch that was just full wakes the loop", arguments: [255, 256, 257, 512])
+  func afterFullBatch(count: Int) throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    let seen = Shared(0)
+    let mailbox = Mailbox<Int> { _ in seen.change { $0 += 1 } }
+    try thread.loop.add(mailbox)
+    // All of them are there before the loop looks.
+    let gate = Shared(false)
+    thread.loop.perform { gate.waitUntil { $0 } }
+    for number in 0..<count { mailbox.send(number) }
+    gate.set(true)
+    seen.waitUntil { $0 == count }
+    #expect(thread.waitUntilAsleep())
+    mailbox.send(count)
+    seen.waitUntil { $0 == count + 1 }
+  }
+
+  @Test("a message that is sent while a run inside a handler sleeps wakes that run")
+  func sentToInnerRun() throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    let flag = ExitFlag()
+    let inside = Shared(false)
+    let reason = Shared<ThreadRunLoop.ExitReason?>(nil)
+    let mailbox = Mailbox<Int> { number in
+      guard number == 1 else { return flag.set() }
+      inside.set(true)
+      reason.set(ThreadRunLoop.current.run(until: flag))
+    }
+    try thread.loop.add(mailbox)
+    mailbox.send(1)
+    inside.waitUntil { $0 }
+    #expect(thread.waitUntilAsleep())
+    mailbox.send(2)
+    #expect(reason.wait { $0 } == .flagSet)
+  }
+
   @Test("what was sent before the mailbox was on a loop is handled; a sleeping loop is woken")
   func early() throws {
     let thread = try LoopThread()
