@@ -200,6 +200,29 @@ struct MailboxTests {
     #expect(mailbox.count == 0)
   }
 
+  @Test("closed while the last message is being handled, it is drained when that has been done")
+  func closedInTheMiddle() throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    let isRunning = Shared(false)
+    let gate = Shared(false)
+    let isDone = Shared(false)
+    let mailbox = Mailbox<Int> { _ in
+      isRunning.set(true)
+      gate.waitUntil { $0 }
+      isDone.set(true)
+    }
+    try thread.loop.add(mailbox)
+    mailbox.send(1)
+    isRunning.waitUntil { $0 }
+    mailbox.close()
+    #expect(mailbox.send(2) == .closed)
+    #expect(try !mailbox.waitUntilDrained(until: .now))
+    gate.set(true)
+    #expect(try mailbox.waitUntilDrained())
+    #expect(isDone.value)
+  }
+
   @Test(
     "a message after a batch that was just full wakes the loop", arguments: [255, 256, 257, 512])
   func afterFullBatch(count: Int) throws {

@@ -71,6 +71,35 @@ struct RunLoopObserverTests {
       ])
   }
 
+  @Test("an observer of waiting may take away what is waited for, or give the loop something to do")
+  func beforeWaitingChanges() throws {
+    for usesPoller in [false, true] {
+      let pipe = Pipe()
+      let reasons = try onOwnThread {
+        let loop = ThreadRunLoop.current
+        let far = MonotonicInstant.now.advanced(by: .seconds(100))
+        let source = DescriptorSource(pipe.reader, for: .readable) { _, _ in }
+        let timer = try? ThreadTimer(after: .seconds(1_000)) { _ in }
+        if let timer { try? loop.add(timer) }
+        if usesPoller { try? loop.add(source) }
+        let isFirst = Shared(true)
+        try? loop.add(
+          RunLoopObserver(for: .beforeWaiting) { _, _ in
+            let loop = ThreadRunLoop.current
+            if isFirst.value {
+              isFirst.set(false)
+              loop.performWhenIdle { ThreadRunLoop.current.stop() }
+            } else {
+              timer?.cancel()
+              source.cancel()
+            }
+          })
+        return [loop.run(until: far), loop.run(until: far)]
+      }
+      #expect(reasons == [.stopped, .finished])
+    }
+  }
+
   @Test("only a loop that would wait tells of waiting: whatever there is to do first")
   func waitingIsTold() throws {
     let pipe = Pipe()

@@ -195,6 +195,28 @@ struct ThreadTimerChangeTests {
     #expect(try firings(.delay).count == 4)
   }
 
+  @Test("a timer that is paused while it fires for the last time is over, and the run with it")
+  func pausedAtTheEnd() throws {
+    let reason = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      try? loop.add(ThreadTimer(after: .zero) { firing in firing.timer.pause() })
+      return loop.run(until: .now.advanced(by: .seconds(100)))
+    }
+    #expect(reason == .finished)
+  }
+
+  @Test("a paused timer that outlives its loop can be cancelled")
+  func pausedBeyondTheEnd() throws {
+    let thread = try LoopThread()
+    let timer = try ThreadTimer(after: .seconds(1_000)) { _ in }
+    try thread.loop.add(timer)
+    #expect(timer.pause())
+    thread.end()
+    #expect(!timer.resume())
+    #expect(!timer.cancel())
+    #expect(!timer.cancelAndWait())
+  }
+
   @Test(
     "a hundred thousand timers are added, half cancelled and fired in far less than quadratic time")
   func many() throws {

@@ -246,15 +246,29 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     return progress
   }
 
-  func cancelAll() { cancel(operations) }
+  func cancelAll() { _ = cancel(operations) }
 
   /// Marks all before it tells any: one that ends at once, because it is told, makes room for another, which
   /// is not to start then.
-  private func cancel(_ operations: [ThreadOperation]) {
-    let marked = operations.compactMap { operation in
-      operation.markCancelled().map { (operation, $0) }
+  ///
+  /// - Returns: those that had not started, and will not.
+  private func cancel(_ operations: [ThreadOperation]) -> [ThreadOperation] {
+    var marked: [(ThreadOperation, OperationWord)] = []
+    var unstarted: [ThreadOperation] = []
+    for operation in operations {
+      if let before = operation.markCancelled() {
+        marked.append((operation, before))
+        // By what it was then: one that executed may have ended since.
+        if before.phase.rawValue < OperationWord.Phase.executing.rawValue {
+          unstarted.append(operation)
+        }
+      } else if !operation.isExecuting, !operation.isFinished {
+        // Cancelled before, and not come to its turn yet.
+        unstarted.append(operation)
+      }
     }
     for (operation, before) in marked { operation.wasCancelled(before) }
+    return unstarted
   }
 
   override func waitUntilEmpty(until deadline: MonotonicInstant) -> Bool {
@@ -270,9 +284,7 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   }
 
   override func abandon() -> [ThreadOperation] {
-    let all = operations
-    cancel(all)
-    let unstarted = all.filter { $0.state != .executing }
+    let unstarted = cancel(operations)
     isSuspended = false
     if width == 0 { width = 1 }
     return unstarted

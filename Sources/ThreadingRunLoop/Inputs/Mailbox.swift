@@ -190,7 +190,8 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
     let isEmpty = mutex.withLock {
       isClosed = true
       roomChanged.broadcast()
-      return waitingCount == 0
+      // Not while a handler is at work: the loop cancels it then, when that is done.
+      return waitingCount == 0 && handledCount == sentCount
     }
     if isEmpty { cancel() }
   }
@@ -248,7 +249,7 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
     isAttended = false
     if depth == 0 { noteHandled() }
     let hasMore = self.handler != nil && waitingCount > 0
-    let isDone = isClosed && waitingCount == 0
+    let isDone = isClosed && waitingCount == 0 && depth == 0
     mutex.unlock()
     if hasMore { owner.items?.signal(self) }
     if isDone { cancel() }

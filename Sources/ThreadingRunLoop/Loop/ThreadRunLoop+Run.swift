@@ -110,12 +110,15 @@ extension ThreadRunLoop {
     requireOwner("run")
     let outer = frame
     frame = new
-    defer { frame = outer }
     for source in serving { source.runBegins() }
     tell(.entry, activeModes(new.mode))
     var reason: ExitReason?
     while reason == nil { reason = pass(new) }
     tell(.exit, activeModes(new.mode))
+    frame = outer
+    // The outer run goes on in the middle of a pass: what this one has put aside, for it would not have
+    // been served here, is the outer one's to serve before it sleeps.
+    if let outer { listen(in: activeModes(outer.mode)) }
     return reason!
   }
 
@@ -127,11 +130,7 @@ extension ThreadRunLoop {
     count(passCount)
     if mainQueueService != .absent { serveMainQueue() }
     let modes = activeModes(frame.mode)
-    if modes != servedModes {
-      servedModes = modes
-      pending.prepend(&deferred)
-      items.withLock { $0.sources.unpark(for: modes) }
-    }
+    listen(in: modes)
     tell(.beforeTimers, modes)
     tell(.beforeSources, modes)
     var handled = runPosted(in: modes)
@@ -143,6 +142,14 @@ extension ThreadRunLoop {
     handled = runPosted(in: modes) || handled
     if fired || handled { isQuiet = false }
     return exitReason(frame, modes, handled)
+  }
+
+  /// Looks again at the blocks and sources that were put aside, once other modes are served than before.
+  private func listen(in modes: UInt64) {
+    guard modes != servedModes else { return }
+    servedModes = modes
+    pending.prepend(&deferred)
+    items.withLock { $0.sources.unpark(for: modes) }
   }
 
   /// The bits of the sets that are served in a mode.

@@ -25,9 +25,10 @@ extension ThreadRunLoop {
           // A timer that is due, or a run whose time is up, leaves nothing to wait for.
           guard isAhead(wakeMoment(plan, frame, modes)) else { return look(plan) }
           tell(.beforeWaiting, modes)
-          // What the observers did may be a reason not to sleep.
+          // What the observers did may be a reason not to sleep, or leave nothing to sleep for.
           plan = waitPlan(modes)
-          let hasSlept = isIdle(plan) && !endIsAsked(frame) && sleep(plan, frame, modes)
+          let maySleep = isIdle(plan) && !plan.hasIdleBlocks && hasReason(plan, frame, modes)
+          let hasSlept = maySleep && !endIsAsked(frame) && sleep(plan, frame, modes)
           tell(.afterWaiting, modes)
           if hasSlept { return }
         } else if sleep(plan, frame, modes) {

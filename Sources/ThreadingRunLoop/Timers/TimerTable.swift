@@ -108,6 +108,8 @@ struct TimerTable {
         if let callback = finish(heaps[index].timers.popFirst()) { callbacks.append(callback) }
       }
       for timer in heaps[index].paused.values {
+        // Its place goes as well: a cancel that comes later has none to take it from.
+        timer.isPaused = false
         if let callback = finish(timer) { callbacks.append(callback) }
       }
     }
@@ -201,6 +203,8 @@ struct TimerTable {
       timer.scheduled = next(after: due.firing)
     } else {
       timer.phase = .finished
+      // Paused while it fired for the last time: nothing is left to be resumed.
+      if timer.isPaused { setPaused(timer, false) }
       return
     }
     timer.callback = due.callback
