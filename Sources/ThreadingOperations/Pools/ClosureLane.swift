@@ -104,30 +104,71 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
     let seat = takeSeat()
     context.seat = seat
     var turn = executor.beginTurn()
-    var sinceLine = 0
-    while let job = next(on: seat, turn, &sinceLine) {
+    var fairness = Fairness()
+    while let job = next(on: seat, turn, &fairness) {
       turn.ran += 1
       job.body()
     }
     context.seat = nil
   }
 
-  /// After so many jobs out of its deque a drain takes one of the line, so that what comes from outside is not held
-  /// up for ever by closures that give others. More than it puts there at once: their order is kept.
-  private static let fairness = 61
+  /// When a drain is to look elsewhere than where it usually looks first, so that nothing is held up for ever.
+  private struct Fairness {
+    /// Jobs that came out of the drain's deque one after another.
+    private var ownInARow = 0
+    private var isTurnOfLine = false
+    private var timesEmpty = 0
 
-  private func next(on seat: DrainSeat, _ turn: DrainTurn, _ sinceLine: inout Int) -> Job? {
-    let standsBack = executor.isOver(turn)
+    /// How often in a row the usual place comes first. More than a drain puts into its deque at once: their order
+    /// is kept.
+    private static let most = 61
+
+    enum Turn {
+      case newest
+      case line
+      case oldest
+    }
+
+    /// What is to come first while there are jobs in the deque: its newest, but now and then, by turns, what comes
+    /// from outside and the deque's oldest, both of which closures that give others would hold up.
+    mutating func ofDeque() -> Turn {
+      guard ownInARow >= Self.most else { return .newest }
+      ownInARow = 0
+      isTurnOfLine.toggle()
+      return isTurnOfLine ? .line : .oldest
+    }
+
+    mutating func tookOwn() { ownInARow += 1 }
+
+    /// The deque is empty. The line is to come first, but now and then the deques of others are, where jobs may lie
+    /// behind a long one while the line never becomes empty.
+    ///
+    /// - Returns: whether others come first.
+    mutating func foundEmpty() -> Bool {
+      ownInARow = 0
+      timesEmpty += 1
+      guard timesEmpty >= Self.most else { return false }
+      timesEmpty = 0
+      return true
+    }
+  }
+
+  private func next(on seat: DrainSeat, _ turn: DrainTurn, _ fairness: inout Fairness) -> Job? {
+    // relaxed: who sees late that there are too many drains runs one job more. There are too many when one has
+    // blocked, another has stood in, and the first goes on.
+    let standsBack =
+      executor.isOver(turn) || drainsSeen.load(ordering: .relaxed) > executor.closureWidth
     while !standsBack {
-      if sinceLine >= Self.fairness {
-        sinceLine = 0
-        if let job = takeFromLine() { return job }
+      switch fairness.ofDeque() {
+      case .newest: break
+      case .line: if let job = takeFromLine() { return job }
+      case .oldest: if let job = stealOldest(of: seat) { return job }
       }
       if let job = seat.deque.take() {
-        sinceLine += 1
+        fairness.tookOwn()
         return job
       }
-      sinceLine = 0
+      if fairness.foundEmpty(), let job = steal(for: seat) { return job }
       if let job = takeSome(on: seat) ?? steal(for: seat) { return job }
       if leave(seat) { return nil }
     }
@@ -176,15 +217,22 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
       unsafe other.toOpaque() != Unmanaged.passUnretained(seat).toOpaque()
     {
       let (job, next) = unsafe other._withUnsafeGuaranteedRef { other in
-        var theft = other.deque.steal()
-        while case .lost = theft { theft = other.deque.steal() }
-        if case .job(let job) = theft { return unsafe (job as Job?, other.next) }
-        return unsafe (nil, other.next)
+        unsafe (stealOldest(of: other), other.next)
       }
       if let job { return job }
       unsafe victim = unsafe next ?? newestSeat.load(ordering: .acquiring)
     }
     return nil
+  }
+
+  private func stealOldest(of seat: DrainSeat) -> Job? {
+    while true {
+      switch seat.deque.steal() {
+      case .job(let job): return job
+      case .lost: continue
+      case .nothing: return nil
+      }
+    }
   }
 
   private func takeSeat() -> DrainSeat {

@@ -271,7 +271,10 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
     while true {
       lock.lock()
       if threads - blocked > maximum {
+        // If it was woken for a request, another is to come for it.
+        let help = claimHelp()
         leave(worker)
+        perform(help)
         break
       }
       if let lane = takeRequest() {
