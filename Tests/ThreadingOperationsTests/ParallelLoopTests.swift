@@ -47,6 +47,20 @@ struct ParallelLoopTests {
   }
 
   @Test(
+    "On a pool that was shut down the caller does it all, and no thread is started",
+    arguments: 0..<20)
+  func afterShutdown(run: Int) throws {
+    let pool = try ThreadPool(maximumThreads: 4)
+    pool.shutDown()
+    let sum = Atomic<Int>(0)
+    parallelForEach(1...100, on: pool, piece: 1) { number in
+      sum.wrappingAdd(number, ordering: .relaxed)
+      if pool.threadCount != 0 { Issue.record("\(pool.threadCount) threads") }
+    }
+    #expect(sum.load(ordering: .relaxed) == 5_050)
+  }
+
+  @Test(
     "A loop in a loop is helped by a thread that has nothing else to do", arguments: [1, 2, 64])
   func innerHelp(outer: Int) throws {
     let pool = try ThreadPool(maximumThreads: 2)

@@ -79,17 +79,18 @@ final class ParallelJob: DrainLane, @unchecked Sendable {
     guard !context.isInLoop else {
       // The loop around this one has what threads there are; those that have done their part of it, or have not
       // been needed, may come. Loops without number would otherwise each wake a thread, to find no processor.
-      pool.offer(self, count: helpers)
+      pool.offer(self, count: helpers, isUrgent: false)
       work()
       pool.withdraw(self)
       return
     }
     let isOutside = context.pool !== pool
     if isOutside { pool.countGuests(1) }
-    pool.request(self, count: helpers)
+    pool.offer(self, count: helpers, isUrgent: true)
     context.isInLoop = true
     work()
     context.isInLoop = false
+    pool.withdraw(self)
     if isOutside { pool.countGuests(-1) }
   }
 

@@ -106,16 +106,21 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
 
   func servesOnlyOnCurrentThread() -> Bool { false }
 
-  /// As ``request(_:count:)``, for work that needs no help: a thread is woken or started for it only if fewer are
-  /// busy than are of use. What nobody has come for is taken back by ``withdraw(_:)``.
-  func offer(_ lane: DrainLane, count: Int) {
+  /// As ``request(_:count:)``, for work that needs no help: unless it is urgent, a thread is woken or started for it
+  /// only if fewer are busy than are of use; and none when the threads are being joined. What nobody has come for is
+  /// taken back by ``withdraw(_:)``.
+  func offer(_ lane: DrainLane, count: Int, isUrgent: Bool) {
     lock.lock()
+    guard phase != .closed else {
+      lock.unlock()
+      return
+    }
     if lane.requested == 0 { append(lane) }
     lane.requested += count
     setRequests(requests + count)
     // relaxed: a guest that is not seen costs one wake too many.
     let busy = threads - blocked - idle.count + guests.load(ordering: .relaxed)
-    let help = busy < closureWidth ? claimHelp() : .none
+    let help = isUrgent || busy < closureWidth ? claimHelp() : .none
     lock.unlock()
     perform(help)
   }
