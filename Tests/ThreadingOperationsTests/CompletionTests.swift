@@ -139,4 +139,31 @@ struct CompletionTests {
     #expect(!plain.isCancelled)
     #expect(journal.entries == ["told true", "late"])
   }
+
+  @Test(
+    "Each operation that a queue cancels while it runs is told, though it ends before its turn to be told"
+  )
+  func toldAfterTheEnd() throws {
+    let pool = try ThreadPool(maximumThreads: 2)
+    let queue = ThreadOperationQueue(pool: pool)
+    let begun = CountdownLatch(2)
+    let operations = try (0..<2).map { _ in
+      try queue.add {
+        begun.countDown()
+        while ThreadOperation.current?.isCancelled == false { SystemYield.now() }
+      }
+    }
+    let told = Journal<ObjectIdentifier>()
+    for operation in operations {
+      operation.addCancellationHandler { operation in
+        told.append(ObjectIdentifier(operation))
+        #expect(eventually { operations.allSatisfy { $0.isFinished } })
+      }
+    }
+    begun.wait()
+    queue.cancelAll()
+    #expect(Set(told.entries) == Set(operations.map { ObjectIdentifier($0) }))
+    #expect(told.entries.count == 2)
+    pool.shutDown()
+  }
 }

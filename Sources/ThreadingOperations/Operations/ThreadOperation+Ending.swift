@@ -55,8 +55,8 @@ extension ThreadOperation {
   /// Calls `handler` once if the operation is cancelled before it has finished, on the thread that
   /// cancels it; at once, on the calling thread, if it was cancelled already.
   ///
-  /// Handlers that were not called are released when the operation finishes. A handler may be called while
-  /// the operation is finishing.
+  /// Handlers of an operation that was not cancelled are released when it finishes. A handler may be called while
+  /// the operation is finishing or shortly after.
   ///
   /// - Parameter handler: what to call; it is handed the operation, so it need not capture it.
   public final func addCancellationHandler(

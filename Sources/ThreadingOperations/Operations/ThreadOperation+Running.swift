@@ -244,7 +244,8 @@ extension ThreadOperation {
     var now = load()
     if !now.has(OperationWord.isClosed) { now = runCompletions(in: context) }
     var released = ReleasedOperations()
-    if now.has(OperationWord.hasHandlers) { takeHandlers() }
+    // Those of one that was cancelled in time are taken, and called, by whoever cancelled it.
+    if now.has(OperationWord.hasHandlers), !now.has(OperationWord.cancelled) { takeHandlers() }
     if now.has(OperationWord.hasDependants | OperationWord.hasDependencies) {
       letGoOfNeighbours(&released)
     }
