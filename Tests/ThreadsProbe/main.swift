@@ -72,6 +72,21 @@ case "stack":
   guard block == 256 * 1024, let usage, usage.size >= size, usage.highWaterMark >= size - 4_096
   else { fatalError("block \(block), usage \(String(describing: usage))") }
   print("used \(usage.highWaterMark) of \(usage.size)")
+case "fork":
+  // Nothing has asked for a handle yet.
+  let child = forkProcess()
+  if child != 0 { exit(statusOfChild(child) == 0 ? 0 : 1) }
+  let process = UInt32(getpid())
+  let isSeen = try PosixThread.start {
+    ThreadHandle.main.kernelID == process && !ThreadHandle.main.isLostToFork
+      && !ThreadHandle.main.isCurrent
+  }.join()
+  let isOwn = ThreadHandle.current.isMain && ThreadHandle.current.kernelID == process
+  let grandchild = inForkedChild {
+    ThreadHandle.current.isMain && ThreadHandle.main.kernelID == UInt32(getpid())
+      && !ThreadHandle.main.isLostToFork
+  }
+  _exit(isSeen && isOwn && grandchild == 0 ? 0 : 1)
 case "return":
   try startKeeper(arguments.last ?? "")
 // main returns

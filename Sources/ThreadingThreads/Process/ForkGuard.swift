@@ -5,8 +5,8 @@ internal import ThreadingPlatform
 ///
 /// The C library calls the functions below at each fork, once the package is loaded. The thread that
 /// forks takes the locks first, so no other thread is inside; afterwards both processes have them free.
-/// Each thread's own locks are not taken but for those of the thread that forks: handles of the others
-/// are lost in the child, where a lock for all of them stands in.
+/// Each thread's own locks are not taken but for those of the thread that forks, which gets a handle if
+/// it has none: handles of the others are lost in the child, where a lock for all of them stands in.
 ///
 /// In the child, the C target only stores words that were noted before, see
 /// ``SystemProcess/store(_:in:)``: nothing of Swift runs there, whose runtime has locks of its own.
@@ -32,6 +32,9 @@ enum ForkGuard {
 
   fileprivate static func before() {
     makeValues()
+    // The thread goes on as the child's first. Without a handle of its own it would take the child's first
+    // look at it for the main thread's.
+    _ = ThreadHandle.current
     ThreadHandle.ringLock.beforeFork(isFirst: true)
     ThreadHandle.withCurrentIfAny { $0.beforeFork() }
     for lock in locks { lock.beforeFork() }

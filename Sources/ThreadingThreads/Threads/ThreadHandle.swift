@@ -150,7 +150,8 @@ public final class ThreadHandle: Sendable {
     return unsafe Unmanaged<ThreadHandle>.fromOpaque(record).takeUnretainedValue()
   }
 
-  /// The process's main thread.
+  /// The process's main thread. In the child of a fork that another thread made, it is one of those that
+  /// are lost, see ``ForkedProcess``: the child's first thread keeps the handle that it has.
   public static let main = {
     let handle = ThreadHandle(adopting: SystemThread.processID, origin: .main)
     if let system = SystemThread.main { handle.setSystem(system) }
@@ -490,7 +491,9 @@ extension ThreadHandle {
   @usableFromInline
   static func adoptCurrent() -> ThreadHandle {
     let id = SystemThread.currentID
-    let handle = id == SystemThread.processID ? main : ThreadHandle(adopting: id)
+    // In the child of another thread's fork, the main thread's handle is lost.
+    let isMain = id == SystemThread.processID && !main.isOlderThanFork
+    let handle = isMain ? main : ThreadHandle(adopting: id)
     handle.install()
     handle.withRecord { unsafe handle.record.isAlive = true }
     ThreadRegistry.current.add(handle)

@@ -20,6 +20,17 @@ private func isLost(_ error: ThreadingError?, _ call: String) -> Bool {
     && error.message.contains("the parent process's")
 }
 
+/// Whether the thread of other origin that forked can use its handle, and is not taken for the main thread.
+private func isWholeForeign(generation: Int) -> Bool {
+  let me = ThreadHandle.current
+  me.name = "forks"
+  me.dictionary["own"] = generation
+  me.onCancel {}.remove()
+  return ForkedProcess.generation == generation && !me.isLostToFork && me.isCurrent && !me.isMain
+    && me.kernelID == SystemThread.processID && me.name == "forks"
+    && ThreadDictionary.current["own"] as? Int == generation && ThreadHandle.main.isLostToFork
+}
+
 @Suite("Threads after a fork", .endsInTime)
 struct ForkTests {
   @Test("the mark is set in the child alone, and counts forks of forks")
@@ -32,6 +43,32 @@ struct ForkTests {
       }
       requireSuccess(ofChild: status)
       precondition(!ForkedProcess.isCurrent)
+    }
+  }
+
+  @Test(
+    "a main thread that forks before it has a handle is the child's main thread, for others too",
+    // The thread sanitizer does not let a forked child start threads.
+    .enabled(if: !ThreadSanitizer.isActive))
+  func mainWithoutHandle() {
+    #expect(ProbeProgram.run("threads-probe", ["fork"]).status == 0)
+  }
+
+  @Test("a thread of other origin that forks before it has a handle has its own in the child")
+  func foreignWithoutHandle() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let status = Locked<CInt>(-1)
+        let join = try inBackground {
+          let child = inForkedChild {
+            isWholeForeign(generation: 1)
+              && inForkedChild { isWholeForeign(generation: 2) } == 0
+          }
+          status.withLock { $0 = child }
+        }
+        join()
+        requireSuccess(ofChild: status.withLock { $0 })
+      }
     }
   }
 
