@@ -14,7 +14,7 @@ public import ThreadingPlatform
 public final class PosixMutex: Sendable {
   /// What the mutex does when its owner takes it again, or a stranger gives it back.
   public enum Kind: Sendable, Hashable {
-    /// Both stop the program; taken again with a limit, it waits until then.
+    /// Both stop the program. Taken again with a limit, it waits until then; in shared memory, for ever.
     case normal
     /// Both are refused with an error.
     case errorChecking
@@ -147,7 +147,7 @@ public final class PosixMutex: Sendable {
   /// Takes the mutex, sleeping until it is free.
   ///
   /// - Precondition: The calling thread does not hold a normal or adaptive mutex that is not robust.
-  ///   If it does, the program stops.
+  ///   If it does, the program stops; with a mutex in shared memory, it waits for ever.
   /// - Returns: Whether the owner before gave it back or ended.
   /// - Throws: EDEADLK when the calling thread holds it (error-checking), EAGAIN when it holds it
   ///   too often (recursive), EINVAL or EPERM when its priority is above the ceiling or cannot be
@@ -248,7 +248,8 @@ public final class PosixMutex: Sendable {
   }
 
   private func take() throws(ThreadingError) -> Acquisition {
-    if native.owner == SystemThread.currentID && native.isUnchecked {
+    // Not for a shared one: a thread of another process, seen in its own namespace, may have the same id.
+    if !isShared && native.owner == SystemThread.currentID && native.isUnchecked {
       stop("locked again by its owner, \(Misuse.caller)")
     }
     return try answer(native.lock(), "pthread_mutex_lock") ?? .acquired

@@ -63,8 +63,10 @@ public final class PosixSpinLock: Sendable {
   deinit {
     guard !isShared else { return }
     if native.tryLock() != 0 {
-      let holder = Misuse.holder(owner.load(ordering: .relaxed))
-      stop("destroyed while held by \(holder), by \(Misuse.caller)")
+      let holder = owner.load(ordering: .relaxed)
+      if isHere(holder) {
+        stop("destroyed while held by \(Misuse.holder(holder)), by \(Misuse.caller)")
+      }
     }
     _ = native.unlock()
     native.destroy()
@@ -96,7 +98,8 @@ public final class PosixSpinLock: Sendable {
   /// Gives the lock back.
   ///
   /// - Precondition: The calling thread holds it. If it does not, the program stops; with a lock in
-  ///   shared memory, that is not checked.
+  ///   shared memory, that is not checked. What a thread held that has ended, or the parent of this
+  ///   process as it forked, any thread may give back.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withLock")
   public func unlock() { giveBack() }
 
@@ -129,12 +132,18 @@ public final class PosixSpinLock: Sendable {
   private func giveBack() {
     if !isShared {
       let holder = owner.load(ordering: .relaxed)
-      if holder != SystemThread.currentID {
+      if holder != SystemThread.currentID && isHere(holder) {
         stop("held by \(Misuse.holder(holder)), but unlocked by \(Misuse.caller)")
       }
       owner.store(0, ordering: .relaxed)
     }
     _ = native.unlock()
+  }
+
+  /// Whether a holder is a thread of this process, or nobody. If not, it may have been the parent's, before
+  /// the fork.
+  private func isHere(_ holder: UInt32) -> Bool {
+    holder == 0 || SystemThread.name(ofThread: holder) != nil
   }
 
   private func stop(_ what: String) -> Never {

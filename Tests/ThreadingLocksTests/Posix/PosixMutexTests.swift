@@ -53,6 +53,11 @@ struct PosixMutexTests {
     #expect(status == 0)
   }
 
+  @Test("a shared mutex is waited for though its owner, in another namespace, has the caller's id")
+  func namesake() async {
+    await #expect(processExitsWith: .success) { try waitForNamesake() }
+  }
+
   @Test("a recursive mutex is free when given back as often as taken")
   func recursive() throws {
     let mutex = try PosixMutex(.init(kind: .recursive))
@@ -188,4 +193,20 @@ struct PosixMutexTests {
     #expect(try mutex.tryLock() == .acquired)
     try mutex.unlock()
   }
+}
+
+private func waitForNamesake() throws {
+  let memory = SharedMemory(
+    byteCount: PosixMutex.memorySize, alignment: PosixMutex.memoryAlignment)
+  let mutex = try unsafe PosixMutex(sharedAt: memory.address)
+  try mutex.lock()
+  let join = try waiting {
+    // As the thread of another process leaves it that has this one's id in a namespace of its own.
+    unsafe memory.address.assumingMemoryBound(to: pthread_mutex_t.self).pointee.__data.__owner =
+      CInt(SystemThread.currentID)
+    guard (try? mutex.lock()) == .acquired, (try? mutex.unlock()) != nil else { _exit(1) }
+  }
+  // The C library's own, which does not look at the owner.
+  _ = unsafe pthread_mutex_unlock(memory.address.assumingMemoryBound(to: pthread_mutex_t.self))
+  join()
 }

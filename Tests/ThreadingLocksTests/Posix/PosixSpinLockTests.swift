@@ -19,6 +19,32 @@ struct PosixSpinLockTests {
     lock.unlock()
   }
 
+  @Test("the child of a fork gives back what its parent held, as handlers of a fork do")
+  func givenBackByChild() throws {
+    let lock = try PosixSpinLock()
+    let status = lock.withLock {
+      inForkedChild {
+        lock.unlock()
+        let isFree = lock.tryLock()
+        if isFree { lock.unlock() }
+        return isFree
+      }
+    }
+    #expect(status == 0)
+  }
+
+  @Test("the child of a fork may let go of a lock that its parent holds")
+  func destroyedByChild() throws {
+    var lock: PosixSpinLock? = try PosixSpinLock()
+    lock?.lock()
+    let status = inForkedChild {
+      lock = nil
+      return true
+    }
+    lock?.unlock()
+    #expect(status == 0)
+  }
+
   @Test("a lock in shared memory is one, however many objects look at it")
   func shared() throws {
     let memory = SharedMemory(
