@@ -53,6 +53,9 @@ final class EndWatcher: Sendable {
   // 2 done      | the task goes on                            | never
   private let word = Atomic<UInt32>(0)
 
+  /// How many forks the process of the task is away from the one that was executed.
+  private let generation = SystemProcess.forkGeneration
+
   // SAFETY of nonisolated(unsafe): written before `waiting` is entered, and read by the one who leaves it.
   private nonisolated(unsafe) var continuation: CheckedContinuation<Bool, Never>?
 
@@ -77,10 +80,16 @@ final class EndWatcher: Sendable {
     finish(true)
   }
 
-  /// Has the task go on, if nobody has yet.
+  /// Has the task go on, if nobody has yet. A task of a parent process's is left as it is: the threads that
+  /// ran it are not there.
   ///
   /// - Parameter isWatching: false if the thread was too far to be watched.
   func finish(_ isWatching: Bool) {
+    guard generation == SystemProcess.forkGeneration else {
+      // For ever: what waits in it may not be released without having gone on.
+      _ = unsafe Unmanaged.passRetained(self)
+      return
+    }
     // acquiring: pairs with the release in `wait`.
     if word.compareExchange(expected: 1, desired: 2, ordering: .acquiring).exchanged {
       unsafe continuation?.resume(returning: isWatching)

@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import TestSupport
 import Testing
@@ -185,6 +186,14 @@ struct ThreadEndTests {
     #expect(thread.state == .finished)
   }
 
+  @Test(
+    "a task of the parent's does not go on in the child of the fork that its thread made",
+    // The thread sanitizer does not let a forked child start threads.
+    .enabled(if: !ThreadSanitizer.isActive))
+  func forked() async {
+    await #expect(processExitsWith: .success) { try await forkWhileAwaited() }
+  }
+
   @Test("a thread of other origin is awaited by its handle")
   func foreign() async throws {
     let found = Locked<ThreadHandle?>(nil)
@@ -220,6 +229,37 @@ struct ThreadEndTests {
     gate.open()
     #expect(try await onMain.value == 5)
   }
+}
+
+/// Runs tasks where they are handed over, but for a forked child's.
+private final class AtOnce: TaskExecutor {
+  let isUsedInChild = Shared.Flag()
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    if ForkedProcess.isCurrent { return isUsedInChild.set() }
+    unsafe UnownedJob(job).runSynchronously(on: asUnownedTaskExecutor())
+  }
+}
+
+private func forkWhileAwaited() async throws {
+  let executor = AtOnce()
+  let gate = Shared.Gate()
+  let thread = try PosixThread.start {
+    gate.wait()
+    let child = forkProcess()
+    if child != 0 { return statusOfChild(child) }
+    // The body returns in the child too; another thread ends the child after that.
+    let own = SystemThread.current
+    _ = try? inBackground {
+      own.join()
+      _exit(executor.isUsedInChild.isSet ? 1 : 0)
+    }
+    return 0
+  }
+  let task = Task(executorPreference: executor) { try await thread.value }
+  precondition(eventually { thread.handle.watcherCount == 1 })
+  gate.open()
+  requireSuccess(ofChild: try await task.value)
 }
 
 /// Runs plain code in an asynchronous test, for calls that block for a moment.
