@@ -63,8 +63,14 @@ final class ThreadCancellation: Sendable {
     }
     guard let request else { return }
     interruption.finish(request)
+    let generation = SystemProcess.forkGeneration
     while let body = takeHandler() {
       body()
+      // The handler has forked, and this is the child. The thread is gone and may hold the mutex, unless
+      // it is the one that calls, see `beforeFork`.
+      if generation != SystemProcess.forkGeneration, ThreadHandle.current.cancellation !== self {
+        return
+      }
       mutex.withLock { runner.store(0, ordering: .relaxed) }
       handlerEnded.broadcast()
     }

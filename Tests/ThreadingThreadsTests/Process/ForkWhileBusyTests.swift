@@ -129,6 +129,16 @@ struct ForkWhileBusyTests {
     await #expect(processExitsWith: .success) { try forkInsideHandler() }
   }
 
+  @Test("a handler of another thread's that forks does not wait for that thread in the child")
+  func foreignHandlerThatForks() async {
+    await #expect(processExitsWith: .success) { try forkInsideForeignHandler() }
+  }
+
+  @Test("a handler of the thread's own that forks is followed by the others in the child too")
+  func handlersAfterFork() async {
+    await #expect(processExitsWith: .success) { try forkBetweenHandlers() }
+  }
+
   @Test("in a child's child, what the child's threads were in the middle of does not matter either")
   func grandchild() async {
     await #expect(processExitsWith: .success) { try forkTwice() }
@@ -253,6 +263,62 @@ private func forkInsideHandler() throws {
     handler.withLock { $0 = made }
     me.cancel()
     precondition(statuses.withLock { $0 } == [0])
+  }
+}
+
+private func forkInsideForeignHandler() throws {
+  synchronously {
+    let stop = Shared.Flag()
+    let isBusy = Shared.Flag()
+    let isFilled = Shared.Flag()
+    let parent = getpid()
+    let statuses = Locked<[CInt]>([])
+    let other = try PosixThread.start {
+      let removed = ThreadHandle.current.onCancel {}
+      isFilled.wait()
+      // Looks through all of the handlers, with the lock of the handlers held most of the time.
+      while !stop.isSet {
+        removed.remove()
+        isBusy.set()
+      }
+    }
+    _ = other.handle.onCancel {
+      for _ in 0..<10 {
+        let child = forkProcess()
+        if child == 0 { return }
+        let status = statusOfChild(child)
+        statuses.withLock { $0.append(status) }
+        if status != 0 { return }
+      }
+    }
+    for _ in 0..<2_000 { _ = other.handle.onCancel {} }
+    isFilled.set()
+    isBusy.wait()
+    other.cancel()
+    if getpid() != parent { _exit(0) }
+    stop.set()
+    try other.join()
+    for status in statuses.withLock({ $0 }) { requireSuccess(ofChild: status) }
+    precondition(statuses.withLock { $0.count } == 10)
+  }
+}
+
+private func forkBetweenHandlers() throws {
+  synchronously {
+    let me = ThreadHandle.current
+    let child = Locked<CInt>(-1)
+    let isCalled = Shared.Flag()
+    _ = me.onCancel {
+      let made = forkProcess()
+      child.withLock { $0 = made }
+    }
+    _ = me.onCancel { isCalled.set() }
+    me.cancel()
+    let made = child.withLock { $0 }
+    if made == 0 { _exit(isCalled.isSet ? 0 : 1) }
+    let status = statusOfChild(made)
+    requireSuccess(ofChild: status)
+    precondition(isCalled.isSet)
   }
 }
 
