@@ -61,6 +61,10 @@ package enum SystemProcess {
 
   /// Makes the values of this layer that are made at their first use, for a fork: a thread that was in
   /// the middle of making one at that moment would leave it so for ever in the child.
+  ///
+  /// All but `isWatched`: what it registers belongs before the first hold, and cannot be registered inside
+  /// a fork on older systems. A child must not hold the process open if another thread of the parent was
+  /// just doing that for the first time.
   package static func makeValues() {
     _ = holders.load(ordering: .relaxed)
     _ = SystemThread.listedProgramName
