@@ -116,8 +116,9 @@ public final class ThreadScope: Sendable {
   fileprivate func leave() -> (any Error)? {
     while true {
       let present: [ThreadHandle] = withState { state in
-        // After a fork, the child does not wait for what the parent has kept.
-        state.threads.removeAll { $0.state == .finished || $0.isLostToFork }
+        // After a fork, the child does not wait for what the parent has kept, nor for what a thread of
+        // the parent's was about to start.
+        state.threads.removeAll { $0.state == .finished || $0.isOlderThanFork }
         if state.threads.isEmpty { state.isOpen = false }
         return state.threads
       }

@@ -220,8 +220,9 @@ public final class ThreadHandle: Sendable {
         + "after a fork the child has only the thread that forked")
   }
 
-  /// Whether the thread was there before the fork that made this process.
-  private var isOlderThanFork: Bool {
+  /// Whether the thread was there before the fork that made this process, or its handle if it was not
+  /// started. Not so for the thread that forked.
+  var isOlderThanFork: Bool {
     // relaxed: a fork orders everything.
     birthplace.load(ordering: .relaxed) != SystemProcess.forkGeneration
   }
