@@ -31,7 +31,7 @@ struct ChapterProcessTests {
       .map(String.init).dropLast()
     #expect(
       ChapterText.matches(Array(lines), pattern), "it printed:\n\(ending.output)")
-    #expect(ThreadSanitizer.isActive || duration < .seconds(5))
+    #expect(AllocatingSanitizer.isActive || duration < .seconds(5))
   }
 
   @Test("a solution does what its exercise asks for", arguments: exercises)

@@ -177,7 +177,8 @@ struct StressTests {
 @Suite("Costs of operations", .endsInTime)
 struct CostTests {
   @Test(
-    "Operations and closures that are over leave nothing behind", .disabled(if: Scale.isSanitized))
+    "Operations and closures that are over leave nothing behind",
+    .disabled(if: AllocatingSanitizer.isActive))
   func leftovers() async {
     // In a process of its own: the figures are those of the whole process.
     await #expect(processExitsWith: .success) { try CostTests().checkLeftovers() }
@@ -227,7 +228,7 @@ struct CostTests {
     pool.shutDown()
   }
 
-  @Test("A queued closure operation takes less than 250 bytes", .disabled(if: Scale.isSanitized))
+  @Test("A queued closure operation takes less than 250 bytes", .disabled(if: AllocatingSanitizer.isActive))
   func memory() async {
     // In a process of its own: the figures are those of the whole process.
     await #expect(processExitsWith: .success) { try CostTests().checkMemory() }
