@@ -228,7 +228,9 @@ struct CostTests {
     pool.shutDown()
   }
 
-  @Test("A queued closure operation takes less than 250 bytes", .disabled(if: AllocatingSanitizer.isActive))
+  @Test(
+    "A queued closure operation takes less than 250 bytes",
+    .disabled(if: AllocatingSanitizer.isActive))
   func memory() async {
     // In a process of its own: the figures are those of the whole process.
     await #expect(processExitsWith: .success) { try CostTests().checkMemory() }
