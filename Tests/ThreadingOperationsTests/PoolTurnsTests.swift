@@ -25,7 +25,7 @@ struct PoolTurnsTests {
     goesOn.pass()
     let done = CountdownLatch(1)
     try pool.run { done.countDown() }
-    #expect(done.wait(for: .seconds(20)))
+    #expect(done.wait(for: .seconds(60)))
     end.open()
     pool.shutDown()
   }
