@@ -97,6 +97,14 @@ struct ThreadEndTests {
     let broken = try PosixThread<Void, Never>.start { SystemThreadReport.breakOff() }
     let brokenError = await failure { try await broken.value } as? ThreadingError
     #expect(brokenError?.codeName == "ECANCELED")
+    // It has let go of nothing: what is left of it goes with a join.
+    func joinError() -> ThreadingError? {
+      do throws(ThreadingError) {
+        try broken.join()
+        return nil
+      } catch { return error }
+    }
+    #expect(joinError()?.codeName == "ECANCELED")
   }
 
   @Test("a task that is cancelled goes on at once, and the thread is as before")
