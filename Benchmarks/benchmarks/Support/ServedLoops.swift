@@ -46,6 +46,9 @@ final class OurLoop: ServedLoop {
   /// Has the loop serve a timer as well.
   func add(_ timer: ThreadTimer) throws(ThreadingError) { try loop.add(timer) }
 
+  /// Has the loop look out for work for a while before it sleeps.
+  func looksOut(for limit: Duration) { loop.spinLimit = limit }
+
   func stop() {
     exitFlag.set()
     do throws(ThreadingError) {
@@ -54,6 +57,22 @@ final class OurLoop: ServedLoop {
       fatalError("OurLoop.stop: \(error)")
     }
   }
+}
+
+/// The same, with loops that look out before they sleep.
+final class OurSpinningLoop: ServedLoop {
+  private let served: OurLoop
+
+  private init(_ served: OurLoop) { self.served = served }
+
+  static func start(on processor: Int?) throws -> OurSpinningLoop {
+    let served = try OurLoop.start(on: processor)
+    served.looksOut(for: .microseconds(50))
+    return OurSpinningLoop(served)
+  }
+
+  func perform(_ block: @escaping @Sendable () -> Void) { served.perform(block) }
+  func stop() { served.stop() }
 }
 
 /// A thread of Foundation that runs its run loop.

@@ -5,7 +5,7 @@ import Threading
 enum LoopWorkloads {
   static func all(threads: [Int]?) -> [Workload] {
     (threads ?? [1, 4]).map(perform(producers:))
-      + [mailbox, pingPong, pingPongOnOneProcessor, descriptor]
+      + [mailbox, pingPong, pingPongOnOwnProcessors, pingPongOnOneProcessor, descriptor]
   }
 
   private static func perform(producers: Int) -> Workload {
@@ -102,6 +102,18 @@ enum LoopWorkloads {
       Implementation("kernel", PingPong.batch(on: .free) { try EventDescriptor() }),
     ].filter(isPossible))
 
+  /// A processor for each loop, where looking out before sleeping pays; without Dispatch, whose threads
+  /// cannot be bound.
+  private static let pingPongOnOwnProcessors = Workload(
+    "loop/ping-pong-own-cores", item: "two loops hand a block to each other, there and back",
+    threads: 2,
+    [
+      .ours { try pingPongBatch(OurLoop.self, on: 0, and: 1, $0) },
+      Implementation("ours-spin") { try pingPongBatch(OurSpinningLoop.self, on: 0, and: 1, $0) },
+      Implementation("foundation") { try pingPongBatch(FoundationLoop.self, on: 0, and: 1, $0) },
+      Implementation("kernel", PingPong.batch(on: .ownProcessors) { try EventDescriptor() }),
+    ].filter(isPossible))
+
   /// Without Dispatch, whose threads cannot be bound.
   private static let pingPongOnOneProcessor = Workload(
     "loop/ping-pong-one-core", item: "two loops hand a block to each other, there and back",
@@ -172,11 +184,11 @@ enum LoopWorkloads {
   }
 
   private static func pingPongBatch<Loop: ServedLoop>(
-    _ type: Loop.Type, on processor: Int?, _ items: Int
+    _ type: Loop.Type, on processor: Int?, and other: Int? = nil, _ items: Int
   ) throws -> Int64 {
     let near = try Loop.start(on: processor)
     defer { near.stop() }
-    let far = try Loop.start(on: processor)
+    let far = try Loop.start(on: other ?? processor)
     defer { far.stop() }
     let game = Game(near: near, far: far, items: items)
     let stopwatch = Stopwatch()

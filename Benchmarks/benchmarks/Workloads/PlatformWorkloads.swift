@@ -89,6 +89,24 @@ final class FutexSignal: TurnSignal {
   }
 }
 
+/// A word that is 1 while the signal is given, and is looked at without an end: the least that two threads
+/// need which own a processor each, and do nothing else.
+final class SpinningSignal: TurnSignal {
+  private let word = Atomic<UInt32>(0)
+
+  func signal() {
+    // releasing: as for the futex word.
+    word.store(1, ordering: .releasing)
+  }
+
+  func wait() {
+    // acquiring: pairs with the release in signal().
+    while word.load(ordering: .relaxed) == 0 || word.exchange(0, ordering: .acquiring) == 0 {
+      Processors.relax()
+    }
+  }
+}
+
 /// The poller of the run loop, with nothing to watch.
 private final class PollerSignal: TurnSignal {
   private let poller: Poller

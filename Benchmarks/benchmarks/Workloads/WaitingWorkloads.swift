@@ -1,4 +1,5 @@
 import BenchmarkSupport
+import BenchmarkSupport
 import Dispatch
 import Foundation
 import Threading
@@ -49,7 +50,15 @@ enum WaitingWorkloads {
         Implementation(
           "pthread", PingPong.batch(on: processors) { PthreadConditionSignal(whileLocked: true) }),
         Implementation("kernel", PingPong.batch(on: processors) { FutexSignal() }),
-      ])
+      ] + spinning(on: processors))
+  }
+
+  /// For threads that own a processor each; on a shared one it would use up its slices.
+  private static func spinning(on processors: Team.Placement) -> [Implementation] {
+    guard processors == .ownProcessors, ProcessorBinding.ofCurrentThread.count > 1 else {
+      return []
+    }
+    return [Implementation("kernel-spin", PingPong.batch(on: processors) { SpinningSignal() })]
   }
 
   private static func unlockedPingPong(_ name: String, on processors: Team.Placement) -> Workload {
@@ -105,7 +114,7 @@ enum WaitingWorkloads {
         Implementation(
           "posix-semaphore", PingPong.batch(on: processors) { PosixSemaphoreSignal(value: 0) }),
         Implementation("kernel", PingPong.batch(on: processors) { FutexSignal() }),
-      ])
+      ] + spinning(on: processors))
   }
 }
 
