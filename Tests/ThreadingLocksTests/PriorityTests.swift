@@ -36,7 +36,7 @@ struct PriorityTests {
     try concurrently(1) { _ in
       do {
         try SystemScheduling.setAffinity(mask, of: 0)
-        held.take()
+        let letGo = try held.take()
         let join = try inBackground {
           do { try becomeRealTime() } catch { Issue.record(error) }
           let before = processorTime()
@@ -51,6 +51,7 @@ struct PriorityTests {
           })
         held.give()
         join()
+        letGo()
       } catch {
         Issue.record(error)
       }
@@ -110,7 +111,9 @@ private final class Held: Sendable {
   }
 
   /// Makes others wait.
-  func take() {
+  ///
+  /// - Returns: what waits for the end of whom that takes, after ``give()``.
+  func take() throws -> () -> Void {
     switch kind {
     case .fastMutex: fastMutex.lock()
     case .recursiveLock: recursiveLock.lock()
@@ -120,14 +123,16 @@ private final class Held: Sendable {
     case .locked, .semaphore, .latch, .event, .parker: break
     case .once:
       // By a thread of its own, since the body runs inside the call.
-      _ = try? inBackground {
+      let join = try inBackground {
         self.flag.runOnce {
           self.begun.set()
           self.mayEnd.wait()
         }
       }
       begun.wait()
+      return join
     }
+    return {}
   }
 
   func wait() {

@@ -116,7 +116,8 @@ struct DependencyTests {
       #expect(runs.value == 1)
     }
     #expect(early.value == 0)
-    #expect(waited > 0)
+    // Both come about; not under a sanitizer, where this thread may be too late each time.
+    #expect(Scale.isSanitized || waited > 0)
   }
 
   @Test("Removing the only unfinished dependency makes a queued operation run at once")
