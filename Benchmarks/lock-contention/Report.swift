@@ -45,14 +45,7 @@ struct Report {
       insideNanoseconds: options.inside,
       outsideNanoseconds: options.outside, placement: options.placement.rawValue,
       slices: options.slices, sliceMilliseconds: options.slice, rows: rows)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    do {
-      return String(decoding: try encoder.encode(document), as: UTF8.self) + "\n"
-    } catch {
-      // Only a figure that is not a number could not be written; all are finite.
-      fatalError("Report: \(error)")
-    }
+    return JSONText.of(document)
   }
 
   /// The shape of `--format json`.

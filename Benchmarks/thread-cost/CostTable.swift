@@ -68,14 +68,7 @@ struct CostTable {
           }
         }
       })
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    do {
-      return String(decoding: try encoder.encode(document), as: UTF8.self) + "\n"
-    } catch {
-      // Only a figure that is not a number could not be written; these are finite.
-      fatalError("CostTable: \(error)")
-    }
+    return JSONText.of(document)
   }
 }
 

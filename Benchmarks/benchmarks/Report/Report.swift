@@ -130,14 +130,7 @@ struct Report {
         order: "each round samples every implementation once, starting one further each round",
         ratioToOurs: "median over the rounds of the time relative to ours in the same round"),
       rows: rows, growth: growth)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    do {
-      return String(decoding: try encoder.encode(document), as: UTF8.self) + "\n"
-    } catch {
-      // Only a figure that is not a number could not be written; times are finite.
-      fatalError("Report: \(error)")
-    }
+    return JSONText.of(document)
   }
 }
 
