@@ -87,14 +87,10 @@ extension ReadWriteLock {
     if !holds(Self.upgradable) {
       stop("upgrade", "the calling thread does not hold the lock for upgradable reading")
     }
-    // acquiring: what the readers that left have read happens before we write.
-    if !word.compareExchange(
-      expected: Self.upgradable, desired: Self.writer, ordering: .acquiring
-    ).exchanged {
-      turnOffStripes()
-      guard waitInQueue(.upgrading, until: deadline) else { return false }
-    }
-    return drainStripesOrLeave(.upgrading, until: deadline)
+    if takeToWrite(from: Self.upgradable) { return true }
+    turnOffStripes()
+    return waitInQueue(.upgrading, until: deadline)
+      && drainStripesOrLeave(.upgrading, until: deadline)
   }
 
   /// Turns upgradable reading into writing, unless `duration` passes first.

@@ -5,12 +5,12 @@ public import ThreadingPlatform
 /// Waiting for the lock, and leaving it to those that wait.
 extension ReadWriteLock {
   @inlinable
-  borrowing func holds(_ bit: UInt32) -> Bool {
+  borrowing func holds(_ bit: UInt64) -> Bool {
     owner.load(ordering: .relaxed) == ctp_thread_id() && word.load(ordering: .relaxed) & bit != 0
   }
 
   @inlinable
-  borrowing func leave(_ bit: UInt32, _ method: StaticString) {
+  borrowing func leave(_ bit: UInt64, _ method: StaticString) {
     if !holds(bit) { stop(method, "the calling thread does not hold the lock in this way") }
     owner.store(0, ordering: .relaxed)
     var seen = word.load(ordering: .relaxed)
@@ -75,7 +75,7 @@ extension ReadWriteLock {
 
   /// Leaves a bit of the word, if any, and lets in those whose turn it is.
   @usableFromInline
-  borrowing func settleSlowly(leaving bit: UInt32) {
+  borrowing func settleSlowly(leaving bit: UInt64) {
     let granted = queue.withLock { queue in
       // releasing: what we wrote is visible to the next holder.
       word.bitwiseAnd(~bit, ordering: .releasing)
@@ -103,12 +103,13 @@ extension ReadWriteLock {
   }
 
   /// The word after letting a waiter in, or nil if it has to wait.
-  private static func word(_ seen: UInt32, letting access: Access) -> UInt32? {
-    switch access {
+  private static func word(_ seen: UInt64, letting access: Access) -> UInt64? {
+    let others = seen & holders & ~queued
+    return switch access {
     case .reading: seen & writer == 0 ? seen + reader : nil
     case .upgradableReading: seen & (writer | upgradable) == 0 ? seen | upgradable : nil
-    case .writing: seen & ~queued == 0 ? seen | writer : nil
-    case .upgrading: seen & ~queued == upgradable ? writer | (seen & queued) : nil
+    case .writing: others == 0 ? seen | writer : nil
+    case .upgrading: others == upgradable ? seen - upgradable + writer : nil
     }
   }
 }

@@ -18,17 +18,38 @@ extension ReadWriteLock {
 
   /// Takes the lock for writing if it is free at this moment.
   ///
-  /// - Returns: Whether the calling thread now holds the lock for writing.
+  /// When it fails, no other thread has noticed: what it looked at was never held.
+  ///
+  /// - Returns: Whether the calling thread now holds the lock for writing. If not, another thread
+  ///   held it in some way, was about to, or waited for it.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withWriteLock")
   @inlinable
   public borrowing func tryWriteLock() -> Bool {
-    // acquiring: pairs with the releases of those that held the lock before.
-    guard word.compareExchange(expected: 0, desired: Self.writer, ordering: .acquiring).exchanged
-    else { return false }
+    guard takeToWrite(from: 0) else { return false }
     owner.store(ctp_thread_id(), ordering: .relaxed)
-    // relaxed: stripes that others have put there since we have the word are not possible.
-    if stripes.load(ordering: .relaxed) == ReaderStripes.none { return true }
-    return drainStripesOrLeave(.writing, until: nil)
+    return true
+  }
+
+  /// Takes the word for writing, if nobody else holds the lock, by its word or by a stripe.
+  ///
+  /// - Parameter held: How the calling thread holds the word so far.
+  /// - Returns: Whether it now holds it for writing, and with it the lock.
+  @inlinable
+  borrowing func takeToWrite(from held: UInt64) -> Bool {
+    // acquiring, here and where the exchange fails: the look at the stripes comes after, and sees what
+    // those that have left the word did to them. The exchange then fails if stripes were given since.
+    // Where it does not: pairs with the releases of those that held the lock before.
+    var seen = word.load(ordering: .acquiring)
+    while seen & Self.holders == held {
+      // relaxed: the load before has acquired it.
+      let hasStripes = stripes.load(ordering: .relaxed) != ReaderStripes.none
+      if hasStripes && !stripesAreFree() { return false }
+      let (taken, original) = word.compareExchange(
+        expected: seen, desired: seen - held + Self.writer, ordering: .acquiring)
+      if taken { return true }
+      seen = original
+    }
+    return false
   }
 
   /// Takes the lock for writing, unless a moment comes first.

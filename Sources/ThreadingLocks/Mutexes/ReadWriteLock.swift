@@ -21,7 +21,7 @@ public import ThreadingPlatform
 /// - Note: Safe to use from any thread. What a writer wrote happens before the next holder's lock
 ///   call returns; what readers read happens before the next writer's does.
 public struct ReadWriteLock: ~Copyable, Sendable {
-  // word = readers * 8 + upgradable * 4 + writer * 2 + queued
+  // word = turns * 2^32 + readers * 8 + upgradable * 4 + writer * 2 + queued
   //
   // bit, count | meaning                 | changes
   // readers    | hold it for reading     | up: fast path unless `queued` or `writer` is set,
@@ -31,13 +31,15 @@ public struct ReadWriteLock: ~Copyable, Sendable {
   // writer     | held for writing        | set: fast path from 0, or settle(); cleared: its owner
   // queued     | threads wait: everybody | set: by one that begins to wait; cleared: settle(); both
   //            | else has to queue up    | with the lock of the queue held
+  // turns      | how often readers were  | up: a reader that is in the count, see `ReaderStripes`
+  //            | given stripes           |
   //
   // A reader that leaves last, and every other holder that leaves, calls settle() if `queued` is
   // set; one that begins to wait calls it after it has set the bit. So whichever comes second of
   // "the lock becomes free" and "somebody waits" sees the other.
   //
   // Readers with a stripe of their own are not in the word: see `ReaderStripes`.
-  @usableFromInline let word = Atomic<UInt32>(0)
+  @usableFromInline let word = Atomic<UInt64>(0)
   /// The thread that holds the lock for writing or upgradable reading, or 0. To find misuse: only
   /// the owner can find its own id here, which it wrote.
   @usableFromInline let owner = Atomic<UInt32>(0)
@@ -48,10 +50,13 @@ public struct ReadWriteLock: ~Copyable, Sendable {
   /// How often readers have got in each other's way: at `collisionsForStripes` they get stripes.
   let collisions = Atomic<Int32>(0)
 
-  @inlinable static var queued: UInt32 { 1 }
-  @inlinable static var writer: UInt32 { 2 }
-  @inlinable static var upgradable: UInt32 { 4 }
-  @inlinable static var reader: UInt32 { 8 }
+  @inlinable static var queued: UInt64 { 1 }
+  @inlinable static var writer: UInt64 { 2 }
+  @inlinable static var upgradable: UInt64 { 4 }
+  @inlinable static var reader: UInt64 { 8 }
+  @inlinable static var turn: UInt64 { 1 << 32 }
+  /// All but the turns: 0 when the lock is free, but for readers with stripes.
+  @inlinable static var holders: UInt64 { turn - 1 }
 
   @usableFromInline
   enum Access: Sendable {
@@ -71,7 +76,7 @@ public struct ReadWriteLock: ~Copyable, Sendable {
 
   deinit {
     // relaxed: whoever destroys the lock has exclusive access to it.
-    let last = word.load(ordering: .relaxed)
+    let last = word.load(ordering: .relaxed) & Self.holders
     if last != 0 { stopDestroying(last) }
     if let stripes = ReaderStripes(stripes.load(ordering: .relaxed)) {
       if let reader = stripes.firstReader { stopDestroying("held by \(Misuse.holder(reader))") }
@@ -94,6 +99,9 @@ public struct ReadWriteLock: ~Copyable, Sendable {
   }
 
   /// Takes the lock for reading if no thread writes or waits at this moment.
+  ///
+  /// Other readers are never in its way, nor is a ``tryWriteLock()`` that fails. A wait is, also one
+  /// with a limit that has passed, for as long as it takes to give up.
   ///
   /// - Returns: Whether the calling thread now holds the lock for reading.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withReadLock")
@@ -144,8 +152,9 @@ public struct ReadWriteLock: ~Copyable, Sendable {
     if leaveStripe(stripes.load(ordering: .relaxed)) { return }
     // releasing: what we read happens before the next writer writes.
     let before = word.wrappingSubtract(Self.reader, ordering: .releasing).oldValue
-    if before < Self.reader { stop("readUnlock", "no thread holds the lock for reading") }
-    if before & Self.queued != 0 && before < 2 * Self.reader { settleSlowly(leaving: 0) }
+    let holders = before & Self.holders
+    if holders < Self.reader { stop("readUnlock", "no thread holds the lock for reading") }
+    if holders & Self.queued != 0 && holders < 2 * Self.reader { settleSlowly(leaving: 0) }
   }
 
   /// Runs `body` with the lock held for reading.
@@ -166,7 +175,7 @@ public struct ReadWriteLock: ~Copyable, Sendable {
 
   private var name: String { Misuse.name("ReadWriteLock", label) }
 
-  private borrowing func stopDestroying(_ last: UInt32) -> Never {
+  private borrowing func stopDestroying(_ last: UInt64) -> Never {
     // relaxed, both: for the message only. Readers by the word are counted, and not known.
     let holder = Misuse.holder(owner.load(ordering: .relaxed))
     var facts: [String] = []

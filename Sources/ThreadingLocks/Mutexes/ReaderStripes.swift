@@ -25,10 +25,14 @@ public import ThreadingPlatform
 ///                    | on after it has written this             | bit
 /// thread id + bit    | and a writer may sleep until it leaves   | that thread -> 0, and wakes
 ///
-/// A reader takes its stripe, then looks whether the stripes are on; a writer that has the lock's word
-/// turns them off, then looks at the stripes. All four are sequentially consistent: whichever comes
-/// second sees the first. They are turned on only by a reader that holds the lock by its word, so never
-/// while a writer does.
+/// A reader takes its stripe, then looks whether the stripes are on; a writer turns them off, then looks
+/// at the stripes. All four are sequentially consistent: whichever comes second sees the first. They are
+/// turned on only by a reader that holds the lock by its word, so never while a writer does.
+///
+/// A writer that waits has the word first, and keeps all others out while it waits for the stripes. One
+/// that only tries must not: it may yet fail, and would have refused others for nothing. So it looks
+/// first and takes the word then; that the stripes were not turned on in between it knows by the turns,
+/// which are counted in the word by the reader that turns them on.
 @usableFromInline
 struct ReaderStripes {
   @usableFromInline let number: UInt
@@ -191,15 +195,21 @@ extension ReadWriteLock {
       && stripes.compareExchange(
         expected: seen, desired: desired, ordering: .sequentiallyConsistent
       ).exchanged
-    if !isDone && seen == ReaderStripes.none { ReaderStripes(desired)?.free() }
+    if isDone {
+      // relaxed: this thread is in the word, and its leaving releases it. Beyond 2^32 it begins anew.
+      word.wrappingAdd(Self.turn, ordering: .relaxed)
+    } else if seen == ReaderStripes.none {
+      ReaderStripes(desired)?.free()
+    }
   }
 
   /// Sends readers to the lock's word. For those that write, or wait for it.
   @usableFromInline
   borrowing func turnOffStripes() {
-    let seen = stripes.load(ordering: .relaxed)
+    // sequentially consistent, both: see `ReaderStripes`. Also where somebody else has turned them off,
+    // a look at the stripes that follows comes after that.
+    let seen = stripes.load(ordering: .sequentiallyConsistent)
     guard ReaderStripes.areOn(seen) else { return }
-    // sequentially consistent: see `ReaderStripes`. If it fails, somebody else has turned them off.
     _ = stripes.compareExchange(
       expected: seen, desired: seen | ReaderStripes.off, ordering: .sequentiallyConsistent)
     let count = ReaderStripes(seen)?.count ?? 0
@@ -208,16 +218,31 @@ extension ReadWriteLock {
       Self.collisionsForStripes - Self.collisionsForEachStripe * Int32(count), ordering: .relaxed)
   }
 
+  /// Whether no reader holds the lock by a stripe; if so, none does as long as they are not turned on
+  /// again. For a thread that has seen that nobody holds the word against it.
+  @usableFromInline
+  borrowing func stripesAreFree() -> Bool {
+    // sequentially consistent: as in turnOffStripes().
+    let seen = stripes.load(ordering: .sequentiallyConsistent)
+    guard let known = ReaderStripes(seen) else { return true }
+    if ReaderStripes.areOn(seen) {
+      // A reader that is there already is spared their being turned off in vain.
+      if known.firstReader != nil { return false }
+      turnOffStripes()
+    }
+    return known.firstReader == nil
+  }
+
   /// Waits until no reader is left that holds the lock by a stripe. For the thread that holds the word
   /// for writing.
   ///
   /// - Parameters:
   ///   - access: How the thread came to write, which says what it falls back to.
-  ///   - deadline: When to give up; nil to look once.
+  ///   - deadline: When to give up.
   /// - Returns: Whether there is none; if not, the word has been given back, or is held for upgradable
   ///   reading.
   @usableFromInline
-  borrowing func drainStripesOrLeave(_ access: Access, until deadline: MonotonicInstant?) -> Bool {
+  borrowing func drainStripesOrLeave(_ access: Access, until deadline: MonotonicInstant) -> Bool {
     turnOffStripes()
     // relaxed: with the word held for writing, nobody turns them on.
     guard let stripes = ReaderStripes(stripes.load(ordering: .relaxed)) else { return true }
@@ -230,14 +255,13 @@ extension ReadWriteLock {
   }
 
   private borrowing func wait(
-    for stripe: borrowing Atomic<UInt32>, until deadline: MonotonicInstant?
+    for stripe: borrowing Atomic<UInt32>, until deadline: MonotonicInstant
   ) -> Bool {
-    var spin = Spin(for: deadline == nil ? 0 : Self.spinNanoseconds)
+    var spin = Spin(for: Self.spinNanoseconds)
     while true {
       // sequentially consistent: see `ReaderStripes`; and acquiring: pairs with the release in free().
       var seen = stripe.load(ordering: .sequentiallyConsistent)
       if seen == 0 { return true }
-      guard let deadline else { return false }
       if seen & ~ReaderStripes.waiting == ctp_thread_id() {
         stop("writeLock", "the calling thread holds the lock for reading")
       }

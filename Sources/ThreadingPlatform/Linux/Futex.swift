@@ -98,9 +98,11 @@ package enum Futex {
     unsafe withAddress(of: word) { UInt(bitPattern: $0) }
   }
 
-  /// The same as messages give it.
-  package static func hexAddress(of word: borrowing Atomic<UInt32>) -> String {
-    "0x" + String(address(of: word), radix: 16)
+  /// The same as messages give it, of a word of any width.
+  package static func hexAddress<Value>(of word: borrowing Atomic<Value>) -> String {
+    // SAFETY: the pointer is only looked at.
+    let address = unsafe withUnsafePointer(to: word) { UInt(bitPattern: $0) }
+    return "0x" + String(address, radix: 16)
   }
 
   // SAFETY: Atomic<UInt32> stores its value in place, with UInt32's size and alignment, so the

@@ -15,35 +15,77 @@ struct ReaderStripesModelTests {
     case marksBlindly
     /// Stripes are turned on by a reader that has given the word back.
     case turnsOnLate
+    /// A writer that tries takes the word first, and gives it back if a stripe is taken.
+    case triesByTaking
+    /// A writer that tries takes the word without looking whether the stripes were turned on again.
+    case forgetsTurns
+    /// A writer that tries looks at the stripes, then at the word's turns.
+    case drainsBeforeTurns
+    /// The turn is counted by a reader that has given the word back.
+    case countsTurnLate
   }
 
   private enum Step: Hashable, Sendable {
     // Readers.
-    case look, take, check, giveBack, wakeUnread, reading, leave, wake, takeWord, turnOn,
+    case look, take, check, giveBack, wakeUnread, reading, leave, wake, takeWord, turnOn, countTurn,
       readingByWord, leaveWord
-    case lateTurnOn
+    case lateTurnOn, lateCountTurn
     // Writers.
     case takeToWrite, turnOff, drain(stripe: Int), mark(stripe: Int, seen: Int)
     case sleep(stripe: Int, seen: Int), asleep(stripe: Int), writing, writeLeave
+    // Writers that try.
+    case tryLook, tryTurnOff(turns: Int), tryDrain(stripe: Int, turns: Int), tryTake(turns: Int)
+    case tryTakeFirst, tryTurnOffAfter, tryDrainAfter(stripe: Int), tryLeave
     case done
+  }
+
+  /// What a thread does once.
+  private enum Role: Hashable, Sendable {
+    case reader, writer
+    /// The same, but they do not wait for the word.
+    case readerThatTries, writerThatTries
   }
 
   /// The word is simple here: it is taken in one step, or waited for. Its own model shows that it can.
   private struct Shared: Hashable {
     var areOn = true
     var readers = 0
-    var hasWriter = false
+    var writer: Int?
+    /// How often they were turned on.
+    var turns = 0
     var stripes: [ModelWord]
+    /// Writers that readers were refused because of, and that may yet fail.
+    var refusers: Set<Int> = []
+    /// Whether somebody was refused for one that never held the lock.
+    var isUnjust = false
+
+    var hasWriter: Bool { writer != nil }
   }
 
   private static let bit = 100
 
   private func verdict(readers: Int, writers: Int, stripes: Int, _ fault: Fault = .none) -> Verdict
   {
+    verdict(
+      [Role](repeating: .reader, count: readers) + [Role](repeating: .writer, count: writers),
+      stripes: stripes, fault)
+  }
+
+  private func verdict(_ roles: [Role], stripes: Int, _ fault: Fault = .none) -> Verdict {
     let first: Step = fault == .drainsFirst ? .drain(stripe: 0) : .turnOff
     let last: Step = fault == .drainsFirst ? .turnOff : .writing
-    let steps =
-      [Step](repeating: .look, count: readers) + [Step](repeating: .takeToWrite, count: writers)
+    let steps: [Step] = roles.map { role in
+      switch role {
+      case .reader, .readerThatTries: .look
+      case .writer: .takeToWrite
+      case .writerThatTries:
+        switch fault {
+        case .triesByTaking: .tryTakeFirst
+        case .drainsBeforeTurns: .tryTurnOff(turns: 0)
+        default: .tryLook
+        }
+      }
+    }
     return explore(
       Program(
         Shared(stripes: [ModelWord](repeating: ModelWord(0), count: stripes)), steps, end: .done
@@ -77,12 +119,19 @@ struct ReaderStripesModelTests {
           next.stripes[own].wake(1)
           return [(.done, next)]
         case .takeWord:
-          if next.hasWriter { return [] }
+          if let writer = next.writer {
+            guard roles[thread] == .readerThatTries else { return [] }
+            next.refusers.insert(writer)
+            return [(.done, next)]
+          }
           next.readers += 1
           return [(.turnOn, next), (.readingByWord, next)]
         case .turnOn:
-          if fault == .turnsOnLate { return [(.readingByWord, next)] }
+          if fault == .turnsOnLate || next.areOn { return [(.readingByWord, next)] }
           next.areOn = true
+          return [(fault == .countsTurnLate ? .lateCountTurn : .countTurn, next)]
+        case .countTurn:
+          next.turns += 1
           return [(.readingByWord, next)]
         case .readingByWord:
           return [(.leaveWord, next)]
@@ -92,9 +141,13 @@ struct ReaderStripesModelTests {
         case .lateTurnOn:
           next.areOn = true
           return [(.done, next)]
+        case .lateCountTurn:
+          // It reads and leaves, and is stopped before it counts.
+          next.readers -= 1
+          return [(.done, next)]
         case .takeToWrite:
           if next.hasWriter || next.readers > 0 { return [] }
-          next.hasWriter = true
+          next.writer = thread
           return [(first, next)]
         case .turnOff:
           next.areOn = false
@@ -119,9 +172,42 @@ struct ReaderStripesModelTests {
         case .asleep(let stripe):
           return next.stripes[stripe].isAsleep(thread) ? [] : [(.drain(stripe: stripe), next)]
         case .writing:
+          next.refusers.remove(thread)
           return [(.writeLeave, next)]
         case .writeLeave:
-          next.hasWriter = false
+          // A reader that it refuses from here on, it refuses as one that held the lock.
+          next.writer = nil
+          next.refusers.remove(thread)
+          return [(.done, next)]
+        case .tryLook:
+          if next.hasWriter || next.readers > 0 { return [(.done, next)] }
+          return [(.tryTurnOff(turns: next.turns), next)]
+        case .tryTurnOff(let turns):
+          next.areOn = false
+          return [(.tryDrain(stripe: 0, turns: turns), next)]
+        case .tryDrain(let stripe, let turns):
+          if next.stripes[stripe].value != 0 { return [(.done, next)] }
+          if stripe + 1 < stripes { return [(.tryDrain(stripe: stripe + 1, turns: turns), next)] }
+          return [(.tryTake(turns: fault == .drainsBeforeTurns ? next.turns : turns), next)]
+        case .tryTake(let turns):
+          // Begins anew, should the word have changed.
+          let isSame = next.turns == turns || fault == .forgetsTurns
+          if next.hasWriter || next.readers > 0 || !isSame { return [(.tryLook, next)] }
+          next.writer = thread
+          return [(.writing, next)]
+        case .tryTakeFirst:
+          if next.hasWriter || next.readers > 0 { return [(.done, next)] }
+          next.writer = thread
+          return [(.tryTurnOffAfter, next)]
+        case .tryTurnOffAfter:
+          next.areOn = false
+          return [(.tryDrainAfter(stripe: 0), next)]
+        case .tryDrainAfter(let stripe):
+          if next.stripes[stripe].value != 0 { return [(.tryLeave, next)] }
+          return [(stripe + 1 == stripes ? .writing : .tryDrainAfter(stripe: stripe + 1), next)]
+        case .tryLeave:
+          next.writer = nil
+          if next.refusers.contains(thread) { next.isUnjust = true }
           return [(.done, next)]
         case .done:
           return []
@@ -130,6 +216,7 @@ struct ReaderStripesModelTests {
         let writers = steps.count { $0 == .writing }
         let readers = steps.count { $0 == .reading || $0 == .readingByWord }
         if writers > 1 || (writers == 1 && readers > 0) { return "a writer is not alone" }
+        if shared.isUnjust { return "a reader was refused for a writer that never held the lock" }
         if steps.allSatisfy({ $0 == .done }) && shared.stripes.contains(where: { $0.value != 0 }) {
           return "a stripe is left taken"
         }
@@ -143,6 +230,32 @@ struct ReaderStripesModelTests {
       let verdict = verdict(readers: readers, writers: writers, stripes: stripes)
       #expect(verdict.isSound, "\(readers), \(writers), \(stripes): \(verdict)")
     }
+  }
+
+  @Test("a try fails only because of somebody who holds the lock", .endsInTime)
+  func tries() {
+    let mixes: [[Role]] = [
+      [.readerThatTries, .reader, .writerThatTries], [.reader, .writerThatTries, .writerThatTries],
+      [.readerThatTries, .writer, .writerThatTries],
+      [.readerThatTries, .reader, .reader, .writerThatTries],
+    ]
+    for mix in mixes {
+      for stripes in [1, 2] {
+        let verdict = verdict(mix, stripes: stripes)
+        #expect(verdict.isSound, "\(mix), \(stripes): \(verdict)")
+      }
+    }
+  }
+
+  @Test("tries with a fault are found out", .endsInTime)
+  func faultsOfTries() {
+    let refused: [Role] = [.readerThatTries, .reader, .writerThatTries]
+    #expect(verdict(refused, stripes: 2, .triesByTaking).isViolated)
+    let crowd: [Role] = [.reader, .reader, .writerThatTries]
+    #expect(verdict(crowd, stripes: 1).isSound)
+    #expect(verdict(crowd, stripes: 1, .forgetsTurns).isViolated)
+    #expect(verdict(crowd, stripes: 1, .drainsBeforeTurns).isViolated)
+    #expect(verdict(crowd, stripes: 1, .countsTurnLate).isViolated)
   }
 
   @Test("stripes with a fault are found out", .endsInTime)

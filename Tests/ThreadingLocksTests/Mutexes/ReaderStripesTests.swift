@@ -121,6 +121,28 @@ struct ReaderStripesTests {
     #expect(shared.first.value == 1)
   }
 
+  @Test("an upgrade at once waits for nobody, and takes the stripes back")
+  func upgradingAtOnce() throws {
+    let shared = Shared()
+    shared.lock.upgradableLock()
+    #expect(shared.lock.hasStripes == true)
+    #expect(shared.lock.upgrade(until: passed) == true)
+    #expect(shared.lock.hasStripes == false)
+    #expect(shared.lock.isHeldForWritingByCurrentThread == true)
+    shared.lock.writeUnlock()
+  }
+
+  @Test("a try for writing that fails leaves the readers their stripes")
+  func failingTry() throws {
+    let shared = Shared()
+    try shared.lock.withReadLock {
+      try concurrently(1) { _ in #expect(shared.lock.tryWriteLock() == false) }
+      #expect(shared.lock.hasStripes == true)
+    }
+    #expect(shared.lock.tryWriteLock() == true)
+    shared.lock.writeUnlock()
+  }
+
   // MARK: Misuse
 
   @Test("giving back another thread's stripe stops the program")
@@ -134,6 +156,54 @@ struct ReaderStripesTests {
   }
 
   // MARK: Stress
+
+  @Test("no reader is refused because of another thread's try for writing that fails")
+  func triesBesideTries() throws {
+    let shared = Shared()
+    let isOver = Atomic(false)
+    let tries = LongTests.operations
+    // Held all the time, by the word or by a stripe: so no try for writing succeeds.
+    try shared.lock.withReadLock {
+      try together(4) { index in
+        switch index {
+        case 0:
+          for _ in 0..<tries {
+            guard shared.lock.tryReadLock() else {
+              Issue.record("refused, while only readers held the lock")
+              break
+            }
+            shared.lock.readUnlock()
+          }
+          isOver.store(true, ordering: .relaxed)
+        case 1:
+          while !isOver.load(ordering: .relaxed) {
+            // Twice, so that it holds the word too.
+            guard shared.lock.tryReadLock() && shared.lock.tryReadLock() else {
+              Issue.record("refused, while only readers held the lock")
+              break
+            }
+            shared.lock.turnOnStripes()
+            shared.lock.readUnlock()
+            shared.lock.readUnlock()
+          }
+        case 2:
+          while !isOver.load(ordering: .relaxed) {
+            guard shared.lock.tryUpgradableLock() else {
+              Issue.record("refused, while only readers held the lock")
+              break
+            }
+            shared.lock.upgradableUnlock()
+          }
+        default:
+          while !isOver.load(ordering: .relaxed) {
+            guard shared.lock.tryWriteLock() else { continue }
+            Issue.record("written beside a reader")
+            shared.lock.writeUnlock()
+          }
+        }
+      }
+    }
+  }
 
   @Test("what is written together is read together", arguments: [UInt64(1), 2, 3])
   func stress(seed: UInt64) throws {
