@@ -5,7 +5,6 @@ import Threading
 
 /// A lock that takes part.
 protocol ContendedLock: AnyObject, Sendable {
-  init()
   func withLock(_ body: () -> Void)
 
   /// Whether all threads use one lock; if not, each has one of its own.

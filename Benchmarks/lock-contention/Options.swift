@@ -23,8 +23,11 @@ struct Options: Equatable {
   var seconds = 2.0
   /// Milliseconds of a slice.
   var slice = 50
-  var locks = Entrant.all.map(\.name)
+  /// Names of locks; nil for all.
+  var locks: [String]?
   var placement = Placement.free
+  /// A folder with plug-ins; nil for the usual one, which may be empty.
+  var native: String?
   var format = OutputFormat.table
   var wantsHelp = false
 
@@ -52,6 +55,7 @@ extension Options {
     case slice = "--slice"
     case locks = "--locks"
     case placement = "--placement"
+    case native = "--native"
     case format = "--format"
     case help = "--help"
 
@@ -69,10 +73,9 @@ extension Options {
       case .slice:
         "a whole number of milliseconds from \(allowedSlice.lowerBound) to "
           + "\(allowedSlice.upperBound)"
-      case .locks:
-        "names with commas between them, each once, of "
-          + Entrant.all.map(\.name).joined(separator: ", ")
+      case .locks: "names with commas between them, each once"
       case .placement: Placement.allCases.map(\.rawValue).joined(separator: ", ")
+      case .native: "a folder with plug-ins, as Benchmarks/native/build.sh makes it"
       case .format: OutputFormat.names
       case .help: "no value"
       }
@@ -88,16 +91,16 @@ extension Options {
       OptionValues.set(&outside, OptionValues.number(value, in: Self.allowedNanoseconds))
     case .slice: OptionValues.set(&slice, OptionValues.number(value, in: Self.allowedSlice))
     case .seconds: OptionValues.set(&seconds, OptionValues.number(value, in: Self.allowedSeconds))
-    case .locks: OptionValues.set(&locks, Self.known(OptionValues.list(value)))
+    case .locks: OptionValues.set(&locks, Self.different(OptionValues.list(value)))
     case .placement: OptionValues.set(&placement, Placement(rawValue: value))
+    case .native: OptionValues.set(&native, value.isEmpty ? nil : value)
     case .format: OptionValues.set(&format, OutputFormat(rawValue: value))
     case .help: OptionValues.set(&wantsHelp, true)
     }
   }
 
-  /// The names, if each is that of a lock, and there once.
-  private static func known(_ names: [String]) -> [String]? {
-    let areKnown = names.allSatisfy { name in Entrant.all.contains { $0.name == name } }
-    return areKnown && Set(names).count == names.count ? names : nil
+  /// The names, if each is there once. Which there are, the plug-ins tell.
+  private static func different(_ names: [String]) -> [String]? {
+    Set(names).count == names.count ? names : nil
   }
 }

@@ -21,7 +21,7 @@ struct Report {
     [row.lock, String(row.threads), String(row.turns)]
       + [
         row.nanoseconds, row.minimumNanoseconds, row.processorNanoseconds, row.shareRatio,
-        row.handedPercent, row.longestMilliseconds, row.worstMilliseconds,
+        row.handedPercent, row.sleepsPercent, row.longestMilliseconds, row.worstMilliseconds,
         row.starvedMilliseconds,
       ].map { String(format: "%.2f", $0) }
   }
@@ -41,7 +41,7 @@ struct Report {
 
   private var json: String {
     let document = Document(
-      schema: "swift-threading lock-contention 2", machine: machine,
+      schema: "swift-threading lock-contention 3", machine: machine,
       insideNanoseconds: options.inside,
       outsideNanoseconds: options.outside, placement: options.placement.rawValue,
       slices: options.slices, sliceMilliseconds: options.slice, rows: rows)

@@ -9,6 +9,8 @@ struct Row: Codable, Equatable {
   /// Turns of the most served thread for one of the least served.
   let shareRatio: Double
   let handedPercent: Double
+  /// How often a thread slept, or let others run, in a hundred turns.
+  let sleepsPercent: Double
   let longestMilliseconds: Double
   let worstMilliseconds: Double
   let starvedMilliseconds: Double
@@ -22,6 +24,7 @@ struct Row: Codable, Equatable {
     case processorNanoseconds = "cpu_ns"
     case shareRatio = "max/min"
     case handedPercent = "handed_%"
+    case sleepsPercent = "sleeps_%"
     case longestMilliseconds = "longest_ms"
     case worstMilliseconds = "worst_ms"
     case starvedMilliseconds = "starved_ms"
@@ -39,6 +42,7 @@ struct Row: Codable, Equatable {
     shareRatio = Self.median(
       slices.map { Double($0.turns.max()!) / Double($0.turns.min()!) })
     handedPercent = Self.median(slices.map { 100 * Double($0.handovers) / Double($0.total) })
+    sleepsPercent = Self.median(slices.map { 100 * Double($0.sleeps) / Double($0.total) })
     longestMilliseconds = Self.median(timed.map { Double($0.longest) / 1e6 })
     worstMilliseconds = timed.map { Double($0.longest) / 1e6 }.max()!
     starvedMilliseconds = timed.map { Double($0.starved) / 1e6 }.max()!

@@ -19,6 +19,8 @@ struct Slice: Sendable {
   /// Nanoseconds from the first turn to the last, and of processor time over all threads.
   let wall: Int64
   let processor: Int64
+  /// How often threads gave up their processor, to sleep or for others to run.
+  let sleeps: Int
   /// Turns of each thread, one at least.
   let turns: [Int]
   /// Turns of another thread than the turn before: of one thread there are none.
@@ -36,13 +38,15 @@ struct Slice: Sendable {
     var description: String { "wrong result: \(turns) turns were counted as \(counted)" }
   }
 
-  /// Runs one slice with new locks of a kind.
+  /// Runs one slice with new locks.
   ///
   /// - Throws: when the turns do not add up, or the system refuses a thread.
   @inline(__always)
-  static func run<Lock: ContendedLock>(_ setting: Setting, with kind: Lock.Type) throws -> Slice {
-    let shared = Place(Lock())
-    let places = (0..<setting.threads).map { _ in Lock.isShared ? shared : Place(Lock()) }
+  static func run<Lock: ContendedLock>(
+    _ setting: Setting, _ make: () -> Lock
+  ) throws -> Slice {
+    let shared = Place(make())
+    let places = (0..<setting.threads).map { _ in Lock.isShared ? shared : Place(make()) }
     let stop = StopFlag()
     let arrived = CountdownLatch(setting.threads)
     let gate = ResetEvent(.manual)
@@ -78,7 +82,8 @@ struct Slice: Sendable {
     }
     return Slice(
       wall: results.map(\.end).max()! - results.map(\.start).min()!,
-      processor: results.map(\.processor).reduce(0, +), turns: turns,
+      processor: results.map(\.processor).reduce(0, +),
+      sleeps: results.map(\.sleeps).reduce(0, +), turns: turns,
       handovers: shared.handovers, longest: results.map(\.longest).max()!,
       starved: results.map(\.starved).max()!)
   }
@@ -90,6 +95,7 @@ struct Slice: Sendable {
     var result = Turns()
     var state = UInt64(index + 1)
     let processor = processorTime()
+    let sleeps = sleepCount()
     result.start = MonotonicInstant.now.nanoseconds
     var last = result.start
     var ready = ReadyTime()
@@ -119,8 +125,19 @@ struct Slice: Sendable {
     } while !stop.isRaised
     result.end = MonotonicInstant.now.nanoseconds
     result.processor = processorTime() - processor
+    result.sleeps = sleepCount() - sleeps
     Work.swallow(state)
     return result
+  }
+
+  /// `RUSAGE_THREAD`, which the Glibc module does not show.
+  private static let thread: CInt = 1
+
+  /// How often the calling thread has given up its processor.
+  private static func sleepCount() -> Int {
+    var usage = rusage()
+    _ = unsafe getrusage(thread, &usage)
+    return usage.ru_nvcsw
   }
 
   /// Nanoseconds that the calling thread has run.
@@ -139,6 +156,7 @@ private struct Turns: Sendable {
   var start: Int64 = 0
   var end: Int64 = 0
   var processor: Int64 = 0
+  var sleeps = 0
 }
 
 private final class StopFlag: Sendable {

@@ -9,7 +9,7 @@ enum Usage {
 
       USAGE: lock-contention [--threads N,N] [--inside NS] [--outside NS] [--seconds S]
                              [--slice MS] [--locks NAME,NAME] [--placement free|one]
-                             [--format table|tsv|json]
+                             [--native DIR] [--format table|tsv|json]
 
       OPTIONS:
         --threads N,N     Numbers of threads, \(Options.allowedThreads.lowerBound) to \
@@ -21,11 +21,16 @@ enum Usage {
         --locks NAME,NAME Which locks; all if not given.
         --placement P     free: threads run where the scheduler puts them (if not given);
                           one: all on one processor.
+        --native DIR      Where the plug-ins with locks in C and C++ are; Benchmarks/native/build
+                          if not given, and none are needed there.
         --format F        table (for people; the default), tsv or json.
         --help            Print this text.
 
       LOCKS:
       \(entrants.joined(separator: "\n"))
+
+      Plug-ins add others, named by what they are: std-mutex, absl-mutex. See
+      Benchmarks/native/build.sh.
 
       COLUMNS:
         ns, min_ns    wall time of a turn (lock, work inside, unlock, work outside), with all
@@ -34,6 +39,8 @@ enum Usage {
         max/min       turns of the thread that got most, for one of the thread that got fewest:
                       median of the slices
         handed_%      turns of another thread than the turn before: median of the slices
+        sleeps_%      how often a thread slept or let others run, in a hundred turns: median of the
+                      slices
         longest_ms    longest time that any thread went without a turn in a slice: median of the
                       slices
         worst_ms      the same, the longest of all slices
@@ -48,6 +55,8 @@ enum Usage {
         1   a lock let two threads in at a time
         64  the command line cannot be followed
         74  the system refused a thread, or standard output cannot be written
+        129, 130, 143  a signal ended the run (SIGHUP, SIGINT, SIGTERM); what was measured by
+            then has been printed. A second signal does not wait for the slice that is under way
 
       """
   }

@@ -1,5 +1,5 @@
 // Abseil's lock.
-#include "rivals.hpp"
+#include "locks.hpp"
 
 #include <absl/synchronization/mutex.h>
 
@@ -16,4 +16,5 @@ const std::vector<Rival> all = {
     {"lock/uncontended", "absl-mutex", uncontended<AbslMutex>},
     {"lock/contended", "absl-mutex", contended<AbslMutex>},
 };
+const std::vector<LockKind> locks = {lockKind<AbslMutex>("absl-mutex")};
 }

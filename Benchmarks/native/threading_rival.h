@@ -40,6 +40,27 @@ const char *threading_rival_name(int32_t rival);
 int64_t threading_rival_batch(
     int32_t rival, int64_t items, int32_t threads, char *error, size_t size);
 
+// Locks, for `lock-contention`, which counts the turns of each thread itself. A plug-in without
+// locks leaves these functions out; one that has them has them all, and its locks are numbered from
+// 0. They may be called from any thread.
+
+/// How many locks the plug-in has.
+int32_t threading_rival_lock_count(void);
+
+/// The name of a lock, as of a rival.
+const char *threading_rival_lock_name(int32_t lock);
+
+/// Makes a free lock of this kind.
+void *threading_rival_lock_make(int32_t lock);
+
+/// A step on one that was made.
+typedef void (*threading_rival_lock_step)(void *object);
+
+/// The functions that take such a lock, give it back, and end it, when it is free.
+threading_rival_lock_step threading_rival_lock_take(int32_t lock);
+threading_rival_lock_step threading_rival_lock_give(int32_t lock);
+threading_rival_lock_step threading_rival_lock_end(int32_t lock);
+
 #ifdef __cplusplus
 }
 #endif

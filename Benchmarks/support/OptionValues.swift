@@ -32,6 +32,15 @@ package enum OptionValues {
     return true
   }
 
+  /// The same for a place that may be empty.
+  ///
+  /// - Returns: whether there is a value.
+  package static func set<Value>(_ place: inout Value?, _ value: Value?) -> Bool {
+    guard let value else { return false }
+    place = value
+    return true
+  }
+
   /// What stands between the commas.
   package static func list(_ text: String) -> [String] {
     text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)

@@ -5,27 +5,12 @@ import Testing
 
 @testable import benchmarks
 
-/// A compiler for the plug-ins of these tests: the one of the toolchain, or none.
-private let compiler: String? = {
-  let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
-  return ["clang", "cc", "gcc"].lazy.flatMap { name in folders.map { "\($0)/\(name)" } }
-    .first { FileManager.default.isExecutableFile(atPath: $0) }
-}()
-
-@Suite("Rivals in C", .endsInTime, .enabled(if: compiler != nil))
+@Suite("Rivals in C", .endsInTime, .enabled(if: SharedObject.compiler != nil))
 struct NativeRivalsTests {
   /// Compiles a plug-in into a folder.
   private func build(_ source: String, _ name: String, in scratch: Scratch) throws {
-    let file = try scratch.file("\(name).c", source)
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: try #require(compiler))
-    process.arguments = [
-      "-shared", "-fPIC", "-Wall", "-Werror", "-I", Self.headers.path, file, "-o",
-      scratch.path("\(name).so"),
-    ]
-    try process.run()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0)
+    try SharedObject.build(
+      source, at: scratch.path("\(name).so"), including: Self.headers.path)
   }
 
   private static let headers = URL(fileURLWithPath: #filePath)

@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 import ThreadingLocks
@@ -90,34 +91,43 @@ struct LockContentionTests {
       #expect(figures[5] >= 1, "the most served has no fewer turns than the least served")
       #expect((0...100).contains(figures[6]))
       // Two decimals of a millisecond may show as 0.
-      #expect(figures[7] >= 0 && figures[7] <= figures[8])
-      #expect(figures[9] <= figures[8])
+      #expect(figures[8] >= 0 && figures[8] <= figures[9])
+      #expect(figures[10] <= figures[9])
+      #expect(figures[7] >= 0)
       // A thread alone hands over to nobody, and is the most and the least served.
       if threads == 1 { #expect(figures[6] == 0 && figures[5] == 1) }
     }
   }
 
+  // What makes a lock several times slower than a plain one is that it is handed from thread to thread,
+  // each of which sleeps for it. That can be counted, whatever else the machine does; the times
+  // themselves are judged where they are measured with care, by `benchmarks --gate`.
   @Test(
-    "FastMutex takes at most 1.2 times as long as the mutex of POSIX at any number of threads",
-    .disabled(if: ThreadSanitizer.isActive, "it slows our code down, and not the C library's"),
-    arguments: [2, 4, 8, 16])
-  func notSlowerThanPosix(threads: Int) throws {
+    "FastMutex is not handed from sleeper to sleeper, at any number of threads",
+    arguments: [1, 2, 4, 8, 16])
+  func seldomSleeps(threads: Int) throws {
     let arguments = [
-      "--seconds", "0.2", "--slice", "10", "--locks", "fast,pthread", "--format", "json",
+      "--seconds", "0.1", "--slice", "10", "--locks", "fast", "--format", "json",
       "--threads", "\(threads)",
     ]
-    // Measured again before it is called slow, since other programs take their share.
-    var ratios: [Double] = []
-    repeat {
-      let transcript = Transcript()
-      #expect(transcript.run(arguments) == .success)
-      let printed = Data(transcript.printed.utf8)
-      let rows = try JSONDecoder().decode(Report.Document.self, from: printed).rows
-      #expect(rows.map(\.lock) == ["fast", "pthread"])
-      #expect(rows.allSatisfy { $0.processorNanoseconds > 0 })
-      ratios.append(rows[0].minimumNanoseconds / rows[1].minimumNanoseconds)
-    } while ratios.count < 10 && ratios.allSatisfy { $0 > 1.2 }
-    #expect(ratios.contains { $0 <= 1.2 }, "\(ratios)")
+    let transcript = Transcript()
+    #expect(transcript.run(arguments) == .success)
+    let printed = Data(transcript.printed.utf8)
+    let rows = try JSONDecoder().decode(Report.Document.self, from: printed).rows
+    #expect(rows.map(\.lock) == ["fast"])
+    #expect(rows[0].processorNanoseconds > 0)
+    // A thread looks for 10 us before it sleeps: a hundred turns of others.
+    #expect(rows[0].sleepsPercent < 10)
+  }
+
+  @Test("sleeps are counted")
+  func sleeps() throws {
+    let setting = Setting(
+      threads: 2, stepsInside: 0, stepsOutside: 0, nanoseconds: 5_000_000, placement: .free,
+      timesTurns: false)
+    let slice = try Slice.run(setting, SleepyLock.init)
+    #expect(slice.sleeps >= slice.turns.reduce(0, +))
+    #expect(Row(lock: "sleepy", threads: 2, slices: [slice], timed: [slice]).sleepsPercent >= 100)
   }
 
   @Test("the JSON form can be read back, and the table lines up")
@@ -127,7 +137,7 @@ struct LockContentionTests {
       Self.quick + ["--threads", "2", "--locks", "fast,pthread", "--placement", "one"]
     #expect(json.run(arguments + ["--format=json"]) == .success)
     let document = try JSONDecoder().decode(Report.Document.self, from: Data(json.printed.utf8))
-    #expect(document.schema == "swift-threading lock-contention 2")
+    #expect(document.schema == "swift-threading lock-contention 3")
     #expect(document.machine.cores >= 1)
     #expect(document.rows.map(\.lock) == ["fast", "pthread"])
     #expect(document.placement == "one")
@@ -150,9 +160,153 @@ struct LockContentionTests {
       let setting = Setting(
         threads: 4, stepsInside: 2, stepsOutside: 0, nanoseconds: 2_000_000, placement: .free,
         timesTurns: false)
-      do { _ = try Slice.run(setting, with: SharedNothing.self) } catch { found = true }
+      do { _ = try Slice.run(setting, SharedNothing.init) } catch { found = true }
     }
     #expect(found)
+  }
+}
+
+@Suite("A contest that a signal ends", .endsInTime)
+struct EndedContestTests {
+  @Test("Ctrl-C prints what is measured so far and ends with 130")
+  func interrupted() async throws {
+    let result = try #require(
+      await #expect(
+        processExitsWith: .exitCode(130),
+        observing: [\.standardOutputContent, \.standardErrorContent]
+      ) {
+        let arguments = ["--seconds", "600", "--slice", "5", "--locks", "fast,none"]
+        // When there is a row of each lock, which is after four slices.
+        let contest = SignallingConsole(afterSlices: 6)
+        let program = Program(console: contest.console)
+        _exit(program.run(arguments + ["--threads", "2", "--format", "tsv"]).rawValue)
+      })
+    let lines = String(decoding: result.standardOutputContent, as: UTF8.self).split(separator: "\n")
+    #expect(lines.map { $0.prefix { $0 != "\t" } } == ["lock", "fast", "none"])
+    #expect(
+      String(decoding: result.standardErrorContent, as: UTF8.self)
+        .contains("lock-contention: stopped by a signal"))
+  }
+
+  @Test("a closed terminal ends with 129, and SIGTERM with 143")
+  func others() async {
+    await #expect(processExitsWith: .exitCode(129)) { endContest(with: SIGHUP) }
+    await #expect(processExitsWith: .exitCode(143)) { endContest(with: SIGTERM) }
+  }
+}
+
+private func endContest(with signal: CInt) -> Never {
+  let program = Program(console: SignallingConsole(afterSlices: 1, signal: signal).console)
+  _exit(program.run(["--seconds", "600", "--slice", "5", "--locks", "none"]).rawValue)
+}
+
+/// Sends the process a signal when so many slices have begun: the progress tells.
+private final class SignallingConsole: Sendable {
+  let slices = Locked(0)
+  let limit: Int
+  let signal: CInt
+
+  init(afterSlices limit: Int, signal: CInt = SIGINT) {
+    self.limit = limit
+    self.signal = signal
+  }
+
+  var console: Console {
+    let standard = Console.standard
+    return Console(
+      print: standard.print,
+      complain: { text in
+        guard text.contains("slice ") else { return standard.complain(text) }
+        let count = self.slices.withLock { slices in
+          slices += 1
+          return slices
+        }
+        if count == self.limit { kill(getpid(), self.signal) }
+      }, showsProgress: true)
+  }
+}
+
+@Suite("Locks of plug-ins", .endsInTime, .enabled(if: SharedObject.compiler != nil))
+struct NativeLocksTests {
+  private static let header = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    .appending(path: "Benchmarks/native")
+
+  private static let rivals = """
+    #include "threading_rival.h"
+    #include <stdlib.h>
+    int32_t threading_rival_version(void) { return THREADING_RIVAL_VERSION; }
+    int32_t threading_rival_count(void) { return 0; }
+
+    """
+
+  /// One lock that is one, and one that is none.
+  private static let locks =
+    rivals + """
+      static void take(void *lock) { while (__atomic_exchange_n((int *)lock, 1, __ATOMIC_ACQUIRE)) ; }
+      static void give(void *lock) { __atomic_store_n((int *)lock, 0, __ATOMIC_RELEASE); }
+      static void nothing(void *lock) { (void)lock; }
+      int32_t threading_rival_lock_count(void) { return 2; }
+      const char *threading_rival_lock_name(int32_t lock) { return lock ? "open" : "spinning"; }
+      void *threading_rival_lock_make(int32_t lock) { return calloc(1, sizeof(int)); }
+      threading_rival_lock_step threading_rival_lock_take(int32_t lock) {
+        return lock ? nothing : take;
+      }
+      threading_rival_lock_step threading_rival_lock_give(int32_t lock) {
+        return lock ? nothing : give;
+      }
+      threading_rival_lock_step threading_rival_lock_end(int32_t lock) { return free; }
+
+      """
+
+  private func folder(_ sources: [String: String]) throws -> URL {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "locks-\(UUID())")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    for (name, source) in sources {
+      try SharedObject.build(
+        source, at: folder.appending(path: "\(name).so").path, including: Self.header.path)
+    }
+    return folder
+  }
+
+  // The sanitizer does not see what a plug-in orders.
+  @Test("they take part by their names", .disabled(if: ThreadSanitizer.isActive))
+  func takingPart() throws {
+    let folder = try folder(["locks": Self.locks, "rivals": Self.rivals])
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let transcript = Transcript()
+    let arguments = [
+      "--seconds", "0.02", "--slice", "5", "--threads", "1,2", "--locks", "spinning,fast",
+      "--native", folder.path, "--format", "tsv",
+    ]
+    #expect(transcript.run(arguments) == .success)
+    let names = transcript.printed.split(separator: "\n").map { $0.prefix { $0 != "\t" } }
+    #expect(names == ["lock", "spinning", "fast", "spinning", "fast"])
+    #expect(transcript.complained.isEmpty)
+  }
+
+  @Test("a name that no plug-in has, and a folder without locks, are refused")
+  func refused() throws {
+    let folder = try folder(["rivals": Self.rivals, "broken": "int nothing;\n"])
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let transcript = Transcript()
+    #expect(transcript.run(["--native", folder.path]) == .usage)
+    #expect(
+      transcript.complained.contains("broken.so: it has no threading_rival_version"))
+    #expect(transcript.complained.contains("--native: \"\(folder.path)\" is refused"))
+    let unknown = Transcript()
+    #expect(unknown.run(["--locks", "spinning"]) == .usage)
+    #expect(unknown.complained.contains("each once, of fast, fair, read-write"))
+  }
+}
+
+/// Has every turn sleep.
+private final class SleepyLock: ContendedLock {
+  private let lock = FastMutex()
+
+  func withLock(_ body: () -> Void) {
+    lock.withLock(body)
+    usleep(1)
   }
 }
 

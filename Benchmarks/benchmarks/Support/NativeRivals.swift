@@ -1,5 +1,5 @@
+import BenchmarkSupport
 import Foundation
-import Glibc
 
 /// Rivals in C and C++, from shared objects that Benchmarks/native/build.sh has built. The interface
 /// is described in Benchmarks/native/threading_rival.h.
@@ -20,11 +20,9 @@ struct NativeRivals {
 
   /// Those in a folder, by the names of their files. A folder that is not there has none.
   init(folder: String) {
-    let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    for file in files.sorted() where file.hasSuffix(".so") {
-      let path = URL(fileURLWithPath: folder).appending(path: file).path
-      do throws(Refusal) {
-        rivals += try Self.load(path)
+    for path in PlugIn.paths(in: folder) {
+      do throws(PlugIn.Refusal) {
+        rivals += try Self.rivals(of: try PlugIn(path))
       } catch {
         problems.append("\(path): \(error.reason)")
       }
@@ -48,46 +46,21 @@ struct NativeRivals {
 
   // MARK: - Loading
 
-  private struct Refusal: Error {
-    let reason: String
-  }
-
-  private typealias Number = @convention(c) () -> Int32
-  private typealias Name = @convention(c) (Int32) -> UnsafePointer<CChar>?
   private typealias Batch =
     @convention(c) (Int32, Int64, Int32, UnsafeMutablePointer<CChar>, Int) -> Int64
 
-  /// The version of the interface that is understood.
-  static let version: Int32 = 1
-
-  private static func load(_ path: String) throws(Refusal) -> [Rival] {
-    // Never closed: what it has is called until the end of the process.
-    guard let library = unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL) else {
-      throw Refusal(reason: unsafe dlerror().map { unsafe String(cString: $0) } ?? "not loaded")
-    }
-    func symbol<Function>(_ name: String, as type: Function.Type) throws(Refusal) -> Function {
-      guard let address = unsafe dlsym(library, name) else {
-        throw Refusal(reason: "it has no \(name); see Benchmarks/native/threading_rival.h")
-      }
-      // SAFETY: what has the name has the type that the interface gives it.
-      return unsafe unsafeBitCast(address, to: type)
-    }
-    let found = try symbol("threading_rival_version", as: Number.self)()
-    guard found == version else {
-      throw Refusal(reason: "it is made for version \(found) of the interface, not \(version)")
-    }
-    let count = try symbol("threading_rival_count", as: Number.self)()
-    let workload = unsafe try symbol("threading_rival_workload", as: Name.self)
-    let name = unsafe try symbol("threading_rival_name", as: Name.self)
-    let batch = unsafe try symbol("threading_rival_batch", as: Batch.self)
+  private static func rivals(of plugIn: PlugIn) throws(PlugIn.Refusal) -> [Rival] {
+    let count = try plugIn.number("threading_rival_count")
+    let workload = try plugIn.names("threading_rival_workload")
+    let name = try plugIn.names("threading_rival_name")
+    let batch = unsafe try plugIn.symbol("threading_rival_batch", as: Batch.self)
     var rivals: [Rival] = []
     for number in 0..<max(0, count) {
-      guard let workload = unsafe workload(number), let name = unsafe name(number) else {
-        throw Refusal(reason: "its rival \(number) has no workload or no name")
+      guard let workload = workload(number), let name = name(number) else {
+        throw PlugIn.Refusal(reason: "its rival \(number) has no workload or no name")
       }
       rivals.append(
-        Rival(workload: unsafe String(cString: workload), name: unsafe String(cString: name)) {
-          items, threads in
+        Rival(workload: workload, name: name) { items, threads in
           var error = [CChar](repeating: 0, count: 256)
           let time = unsafe batch(
             number, Int64(items), Int32(threads), &error, error.count)

@@ -1,11 +1,10 @@
-import BenchmarkSupport
 import ThreadingLocks
 import ThreadingPlatform
 
 /// One line on standard error that tells how far the run is, when somebody watches.
 // SAFETY of @unchecked: the console's closures are written to be called from any thread; the rest
 // is guarded by the lock.
-final class ProgressLine: @unchecked Sendable {
+package final class ProgressLine: @unchecked Sendable {
   private let console: Console
   private let steps: Int
   private let state = Locked(State())
@@ -19,17 +18,17 @@ final class ProgressLine: @unchecked Sendable {
   }
 
   /// The most characters of the line; a terminal that is narrower is rare, and only untidy.
-  static let width = 79
+  package static let width = 79
   private static let barWidth = 20
 
   /// A line for so many steps.
-  init(console: Console, steps: Int) {
+  package init(console: Console, steps: Int) {
     self.console = console
     self.steps = steps
   }
 
   /// The next step begins.
-  func begins(_ name: String) {
+  package func begins(_ name: String) {
     state.withLock {
       $0.begun += 1
       $0.heading = name
@@ -38,7 +37,7 @@ final class ProgressLine: @unchecked Sendable {
   }
 
   /// How far the step is, from 0 to 1, and what is being done.
-  func tells(_ doing: String, share: Double) {
+  package func tells(_ doing: String, share: Double) {
     guard console.showsProgress else { return }
     state.withLock { state in
       guard !state.isOver else { return }
@@ -53,7 +52,7 @@ final class ProgressLine: @unchecked Sendable {
   }
 
   /// Clears the line; nothing is shown any more.
-  func ends() {
+  package func ends() {
     guard console.showsProgress else { return }
     state.withLock { state in
       state.isOver = true
@@ -62,7 +61,7 @@ final class ProgressLine: @unchecked Sendable {
   }
 
   /// The line of a moment: `[3/43] ██████░░░░  31% 2 min left lock/value sample 2 of 15`.
-  static func line(
+  package static func line(
     step: Int, of steps: Int, done: Double, elapsed: Double, text: String
   ) -> String {
     let filled = Int((done * Double(barWidth)).rounded(.down))

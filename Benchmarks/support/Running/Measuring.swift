@@ -6,19 +6,30 @@ import ThreadingPlatform
 ///
 /// The C library takes short cuts in a process with a single thread, and no user of this package
 /// has one.
-struct Measuring {
-  let interruption: Interruption
-  /// The signals that end it.
-  var signals: [CInt] = [SIGINT, SIGTERM, SIGHUP]
-  /// How long a batch that is under way when a signal comes may still take.
-  var patience = Duration.seconds(1)
+package struct Measuring {
+  private let interruption: Interruption
+  private let signals: [CInt]
+  private let patience: Duration
+
+  /// - Parameters:
+  ///   - interruption: What is requested at the first signal.
+  ///   - signals: The signals that end it.
+  ///   - patience: How long what is under way when a signal comes may still take.
+  package init(
+    interruption: Interruption, signals: [CInt] = [SIGINT, SIGTERM, SIGHUP],
+    patience: Duration = .seconds(1)
+  ) {
+    self.interruption = interruption
+    self.signals = signals
+    self.patience = patience
+  }
 
   /// Runs `body` on a new thread until it ends. At the first signal the interruption is requested,
-  /// and `body` is to end soon; after ``patience``, or at a second signal, it is waited for no more.
+  /// and `body` is to end soon; after the patience, or at a second signal, it is waited for no more.
   ///
   /// - Returns: whether `body` has ended.
   /// - Throws: what the system refused.
-  func run(_ body: @escaping @Sendable () -> Void) throws(ThreadingError) -> Bool {
+  package func run(_ body: @escaping @Sendable () -> Void) throws(ThreadingError) -> Bool {
     let loop = ThreadRunLoop.current
     let over = ExitFlag()
     let ended = AtomicFlag()

@@ -4,12 +4,12 @@ import Glibc
 ///
 /// From its making to ``restore()`` a signal does nothing unless somebody takes it. One that was ignored
 /// before, as `nohup` has it, stays ignored.
-struct EndingSignals {
+package struct EndingSignals {
   /// Those that are taken.
-  let numbers: [CInt]
+  package let numbers: [CInt]
   private let before: [sigaction]
 
-  init(_ candidates: [CInt] = [SIGINT, SIGTERM, SIGHUP]) {
+  package init(_ candidates: [CInt] = [SIGINT, SIGTERM, SIGHUP]) {
     var numbers: [CInt] = []
     var before: [sigaction] = []
     for number in candidates {
@@ -24,7 +24,7 @@ struct EndingSignals {
   }
 
   /// A signal does again what it did before.
-  func restore() {
+  package func restore() {
     for (number, old) in zip(numbers, before) {
       var old = old
       _ = unsafe sigaction(number, &old, nil)
