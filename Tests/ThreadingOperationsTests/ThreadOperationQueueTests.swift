@@ -312,6 +312,29 @@ struct ThreadOperationQueueTests {
     }
   }
 
+  @Test("Nor because the one before it has seen that it is cancelled, whatever its priority")
+  func cancelAllMarksWaitingFirst() throws {
+    for _ in 0..<10 {
+      let queue = ThreadOperationQueue(width: 1)
+      let inside = Gate()
+      let running = try queue.add {
+        inside.open()
+        while ThreadOperation.current?.isCancelled == false { Processors.relax() }
+      }
+      inside.pass()
+      let ran = AtomicCounter()
+      for _ in 0..<2_000 { try queue.add { ran.increment() } }
+      // The next one to start, and the last one in the list.
+      let urgent = ClosureOperation { ran.increment() }
+      urgent.priority = .veryHigh
+      try queue.add(urgent)
+      queue.cancelAll()
+      #expect(queue.waitForAll(for: .seconds(60)))
+      #expect(running.isCancelled)
+      #expect(ran.value == 0)
+    }
+  }
+
   @Test("A negative width stops the program")
   func negative() async {
     await #expect(processExitsWith: .failure) { _ = ThreadOperationQueue(width: -1) }

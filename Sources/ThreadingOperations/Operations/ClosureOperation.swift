@@ -52,7 +52,7 @@ public final class ClosureOperation: ThreadOperation, @unchecked Sendable {
   ) throws(ThreadOperationError) {
     lock.lock()
     let before = update { word in
-      guard word.phase.rawValue < OperationWord.Phase.executing.rawValue else { return false }
+      guard !word.hasStarted else { return false }
       word.bits |= OperationWord.hasBlocks
       return true
     }

@@ -95,6 +95,9 @@ struct OperationWord: Equatable {
 
   func has(_ flag: UInt32) -> Bool { bits & flag != 0 }
 
+  /// Whether the work has begun, or is over.
+  var hasStarted: Bool { bits & Self.phaseMask >= Phase.executing.rawValue }
+
   /// Whether the work is over, whatever is still to be told about it.
   var isOver: Bool { bits & Self.phaseMask >= Phase.finishing.rawValue }
 }

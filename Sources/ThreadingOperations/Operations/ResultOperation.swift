@@ -101,6 +101,29 @@ open class ResultOperation<Value: Sendable>: ThreadOperation, @unchecked Sendabl
 }
 
 extension ThreadOperationQueue {
+  /// Adds an operation that computes a value.
+  ///
+  /// ```swift
+  /// let size = try queue.compute { try archive.size() }
+  /// print(try size.value())
+  /// ```
+  ///
+  /// A name of its own, and not one more `add`: a closure whose value nobody wants would else make the dearer
+  /// kind of operation.
+  ///
+  /// - Parameters:
+  ///   - name: for messages and listings.
+  ///   - body: the work. What it throws is what ``ResultOperation/value()-()`` throws.
+  /// - Returns: the operation that was added.
+  /// - Throws: ``ThreadOperationError/Reason/poolIsShutDown``.
+  public func compute<Value>(
+    name: String? = nil, _ body: @escaping @Sendable () throws -> Value
+  ) throws(ThreadOperationError) -> ResultOperation<Value> {
+    let operation = ResultOperation(name: name, body)
+    try add(operation)
+    return operation
+  }
+
   /// Adds an operation that computes a value from another one's.
   ///
   /// ```swift

@@ -46,7 +46,7 @@ extension ThreadOperation {
   ) throws(ThreadOperationError) {
     lock.lock()
     let before = update { word in
-      guard word.phase.rawValue < OperationWord.Phase.executing.rawValue else { return false }
+      guard !word.hasStarted else { return false }
       word.bits |= OperationWord.hasConditions
       return true
     }

@@ -21,7 +21,7 @@ extension ThreadOperation {
     }
     lockBoth(other)
     let mine = load()
-    guard mine.phase.rawValue < OperationWord.Phase.executing.rawValue else {
+    guard !mine.hasStarted else {
       unlockBoth(other)
       throw hasStarted("take a dependency on \(other.label)")
     }
@@ -69,7 +69,7 @@ extension ThreadOperation {
   public final func removeDependency(_ other: ThreadOperation) throws(ThreadOperationError) {
     guard other !== self else { return }
     lockBoth(other)
-    guard load().phase.rawValue < OperationWord.Phase.executing.rawValue else {
+    guard hasNotStarted else {
       unlockBoth(other)
       throw hasStarted("drop its dependency on \(other.label)")
     }

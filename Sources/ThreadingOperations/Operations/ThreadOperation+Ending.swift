@@ -15,10 +15,12 @@ extension ThreadOperation {
 
   /// The first half of ``cancel()``: from now on the operation does not start.
   ///
+  /// - Parameter ifNotStarted: has it do nothing to one that executes.
   /// - Returns: what the word was before, for ``wasCancelled(_:)``; nil if there is nothing to do.
-  final func markCancelled() -> OperationWord? {
+  final func markCancelled(ifNotStarted: Bool = false) -> OperationWord? {
     update { word in
       guard !word.isOver, !word.has(OperationWord.cancelled) else { return false }
+      if ifNotStarted, word.hasStarted { return false }
       word.bits |= OperationWord.cancelled
       return true
     }
@@ -26,7 +28,7 @@ extension ThreadOperation {
 
   /// The second half of ``cancel()``: lets go of what it waits for, and tells its handlers.
   final func wasCancelled(_ before: OperationWord) {
-    if before.phase.rawValue < OperationWord.Phase.executing.rawValue { letGoOfDependencies() }
+    if !before.hasStarted { letGoOfDependencies() }
     guard before.has(OperationWord.hasHandlers) else { return }
     for handler in takeHandlers() { handler(self) }
   }

@@ -152,6 +152,8 @@ open class ThreadOperation: @unchecked Sendable {
     return now.phase == .executing && now.has(OperationWord.isOnItsOwn)
   }
 
+  final var hasNotStarted: Bool { !load().hasStarted }
+
   /// Whether its work is over. Everything that the work wrote happens before this is seen.
   public final var isFinished: Bool { load().isOver }
 

@@ -248,24 +248,27 @@ final class QueueCore: DrainLane, @unchecked Sendable {
 
   func cancelAll() { _ = cancel(operations) }
 
-  /// Marks all before it tells any: one that ends at once, because it is told, makes room for another, which
-  /// is not to start then.
+  /// Marks those that have not started before those that execute, and all before it tells any: one that ends at
+  /// once, because it sees the mark or is told, makes room for another, which is not to start then.
   ///
   /// - Returns: those that had not started, and will not.
   private func cancel(_ operations: [ThreadOperation]) -> [ThreadOperation] {
     var marked: [(ThreadOperation, OperationWord)] = []
     var unstarted: [ThreadOperation] = []
+    var others: [ThreadOperation] = []
     for operation in operations {
-      if let before = operation.markCancelled() {
+      if let before = operation.markCancelled(ifNotStarted: true) {
         marked.append((operation, before))
-        // By what it was then: one that executed may have ended since.
-        if before.phase.rawValue < OperationWord.Phase.executing.rawValue {
-          unstarted.append(operation)
-        }
-      } else if !operation.isExecuting, !operation.isFinished {
+        unstarted.append(operation)
+      } else if operation.hasNotStarted {
         // Cancelled before, and not come to its turn yet.
         unstarted.append(operation)
+      } else {
+        others.append(operation)
       }
+    }
+    for operation in others {
+      if let before = operation.markCancelled() { marked.append((operation, before)) }
     }
     for (operation, before) in marked { operation.wasCancelled(before) }
     return unstarted
