@@ -50,7 +50,7 @@ extension WaysChapter {
 
   // snippet: loop
   static func byLoop(_ count: Int, _ piece: @escaping @Sendable (Int) -> Int) -> Int {
-    parallelReduce(0..<count, 0, { $0 += piece($1) }, combining: +)
+    parallelReduce(0..<count, into: 0, { $0 += piece($1) }, combining: +)
   }
   // end
 

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 import Threading
@@ -61,6 +62,24 @@ struct DefaultWidthTests {
         precondition(wide.width == 5)
       }
       precondition(ThreadOperationQueue().width == 1)
+    }
+  }
+
+  @Test("with one processor the caller of a parallel loop does it all, whatever the pool has")
+  func oneProcessor() async {
+    await #expect(processExitsWith: .success) {
+      // Before the first loop, which asks how many there are.
+      ControlGroups.substitute = FakeGroups.make(version: 2, quota: 100_000)
+      let pool = try ThreadPool(maximumThreads: 4)
+      let sum = Atomic<Int>(0)
+      parallelForEach(0..<100, on: pool, piece: 1) { outer in
+        parallelForEach(0..<10, on: pool, piece: 1) { inner in
+          precondition(ThreadPool.workerIndex == nil)
+          sum.wrappingAdd(outer * inner, ordering: .relaxed)
+        }
+      }
+      precondition(sum.load(ordering: .relaxed) == 4_950 * 45)
+      precondition(pool.threadCount == 1)
     }
   }
 }

@@ -120,6 +120,99 @@ struct DependencyTests {
     #expect(Scale.isSanitized || waited > 0)
   }
 
+  /// The moment between the end of an operation's work and its thread's look for what is next: the operation lets
+  /// go of its own dependency then, whose deinitialiser is the test's.
+  @Test(
+    "What gets another dependency when the thread of its first would go on with it waits, and runs once",
+    arguments: [false, true])
+  func successorTakenAway(endsAtOnce: Bool) throws {
+    final class Hook: ThreadOperation, @unchecked Sendable {
+      let atEnd = Locked<(@Sendable () -> Void)?>(nil)
+      deinit { atEnd.withLock { $0 }?() }
+    }
+    let queue = ThreadOperationQueue(width: 2)
+    let late = ClosureOperation {}
+    let runs = AtomicCounter()
+    let early = AtomicCounter()
+    let second = ClosureOperation {
+      if !late.isFinished { early.increment() }
+      runs.increment()
+    }
+    let first = ClosureOperation {}
+    try second.addDependency(first)
+    do {
+      let hook = Hook()
+      hook.atEnd.withLock {
+        $0 = { [unowned second] in
+          do throws(ThreadOperationError) {
+            try second.addDependency(late)
+            guard endsAtOnce else { return }
+            // Now another thread of the queue takes it.
+            try late.start()
+            second.wait()
+          } catch {
+            Issue.record("\(error)")
+          }
+        }
+      }
+      try first.addDependency(hook)
+      try hook.start()
+      // Only `first` keeps it now.
+    }
+    try queue.add(contentsOf: [first, second])
+    #expect(first.wait(for: .seconds(60)))
+    if !endsAtOnce {
+      #expect(second.state == .pending)
+      try late.start()
+    }
+    #expect(queue.waitForAll(for: .seconds(60)))
+    #expect(runs.value == 1)
+    #expect(early.value == 0)
+  }
+
+  @Test(
+    "A fan over two queues: all between wait for the first, the last one for all of them",
+    arguments: [1, 2])
+  func fanOverQueues(width: Int) throws {
+    let queues = [
+      ThreadOperationQueue(name: "even", width: width),
+      ThreadOperationQueue(name: "odd", width: width),
+    ]
+    let gauges = [Gauge(), Gauge()]
+    let count = Scale.isSanitized ? 200 : 2_000
+    for firstIn in 0..<2 {
+      let isOpen = AtomicFlag()
+      let between = AtomicCounter()
+      let early = AtomicCounter()
+      let first = ClosureOperation { _ = isOpen.testAndSet() }
+      let seen = Locked(-1)
+      let last = ClosureOperation { seen.withLock { $0 = between.value } }
+      for number in 0..<count {
+        let gauge = gauges[number % 2]
+        let operation = ClosureOperation {
+          gauge.enter()
+          if !isOpen.isSet { early.increment() }
+          between.increment()
+          gauge.leave()
+        }
+        try operation.addDependency(first)
+        try last.addDependency(operation)
+        try queues[number % 2].add(operation)
+      }
+      try queues[1 - firstIn].add(last)
+      #expect(last.state == .pending)
+      try queues[firstIn].add(first)
+      #expect(last.wait(for: .seconds(60)))
+      #expect(seen.withLock { $0 } == count)
+      #expect(early.value == 0)
+      for queue in queues {
+        #expect(queue.waitForAll(for: .seconds(60)))
+        #expect(queue.operationCount == 0)
+      }
+    }
+    for gauge in gauges { #expect((1...width).contains(gauge.most)) }
+  }
+
   @Test("Removing the only unfinished dependency makes a queued operation run at once")
   func removal() throws {
     let never = ClosureOperation {}

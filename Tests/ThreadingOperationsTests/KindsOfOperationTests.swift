@@ -247,6 +247,42 @@ struct AsyncOperationTests {
 
 @Suite("Results handed on", .endsInTime)
 struct HandedOnTests {
+  @Test("A queue computes a value, or gives the error, of a closure")
+  func computed() throws {
+    let queue = ThreadOperationQueue(width: 1)
+    let sum = try queue.compute(name: "sum") { (1...100).reduce(0, +) }
+    #expect(sum.name == "sum")
+    #expect(try sum.value() == 5_050)
+    let failed = try queue.compute { () throws -> Int in throw Oops(code: 4) }
+    #expect(throws: Oops(code: 4)) { try failed.value() }
+    let nothing = try queue.compute {}
+    #expect(throws: Never.self) { try nothing.value() }
+    let next = try queue.add(after: sum) { $0 + 1 }
+    #expect(try next.value() == 5_051)
+  }
+
+  @Test("What an added closure throws is its operation's error, and those that depend on it run")
+  func addedThrowing() throws {
+    let queue = ThreadOperationQueue(width: 1)
+    queue.suspend()
+    let failed = try queue.add { throw Oops(code: 6) }
+    let seen = Locked<(any Error)?>(nil)
+    let after = ClosureOperation { [weak failed] in seen.withLock { $0 = failed?.error } }
+    try after.addDependency(failed)
+    try queue.add(after)
+    let fine = try queue.addBarrier { try Task.checkCancellation() }
+    #expect(failed.error == nil)
+    queue.resume()
+    queue.waitForAll()
+    #expect(failed.error as? Oops == Oops(code: 6))
+    #expect(seen.withLock { $0 } as? Oops == Oops(code: 6))
+    #expect(fine.error == nil)
+    guard case .completed = fine.outcome else {
+      Issue.record("\(String(describing: fine.outcome))")
+      return
+    }
+  }
+
   @Test("A value goes through a line of operations over two queues")
   func line() throws {
     let one = ThreadOperationQueue()

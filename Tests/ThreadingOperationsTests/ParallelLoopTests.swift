@@ -2,6 +2,7 @@ import Synchronization
 import TestSupport
 import Testing
 import Threading
+import ThreadingThreads
 
 @Suite("Parallel loops", .endsInTime)
 struct ParallelLoopTests {
@@ -28,7 +29,9 @@ struct ParallelLoopTests {
     #expect(inOrder.flatMap { $0 } == Array(0..<10_007))
   }
 
-  @Test("Threads of the pool help, and not more of them than it has")
+  @Test(
+    "Threads of the pool help, and not more of them than it has",
+    .enabled(if: AvailableParallelism.initial > 1))
   func helpers() throws {
     let pool = try ThreadPool(maximumThreads: 2)
     let threads = Locked<Set<UInt32>>([])
@@ -61,13 +64,37 @@ struct ParallelLoopTests {
   }
 
   @Test(
-    "A loop in a loop is helped by a thread that has nothing else to do", arguments: [1, 2, 64])
+    "A loop in a loop is helped by a thread that has nothing else to do",
+    .enabled(if: AvailableParallelism.initial > 1), arguments: [1, 2, 64])
   func innerHelp(outer: Int) throws {
     let pool = try ThreadPool(maximumThreads: 2)
     let hasHelp = Gate()
     // What the pool's thread has of the outer loop is soon done, before or after the inner loop begins.
     parallelForEach(0..<outer, on: pool, piece: 1) { _ in
       guard ThreadPool.workerIndex == nil else { return }
+      parallelForEach(0..<2, on: pool, piece: 1) { _ in
+        if ThreadPool.workerIndex != nil { hasHelp.open() }
+        #expect(hasHelp.pass())
+      }
+    }
+    pool.shutDown()
+  }
+
+  @Test(
+    "A loop in a loop wakes a thread that sleeps", .enabled(if: AvailableParallelism.initial > 1))
+  func innerWakes() throws {
+    let pool = try ThreadPool(maximumThreads: 2)
+    let begun = Gate()
+    let hasHelp = Gate()
+    parallelForEach(0..<2, on: pool, piece: 1) { _ in
+      guard ThreadPool.workerIndex == nil else {
+        // So that the caller gets a part of the outer loop.
+        begun.pass()
+        return
+      }
+      begun.open()
+      // The thread has done its part, or was not needed: nobody looks out for the inner loop.
+      #expect(eventually { pool.idleThreadCount == pool.threadCount })
       parallelForEach(0..<2, on: pool, piece: 1) { _ in
         if ThreadPool.workerIndex != nil { hasHelp.open() }
         #expect(hasHelp.pass())
@@ -193,15 +220,15 @@ struct ParallelLoopTests {
   func reduction() {
     let numbers = (0..<100_000).map { 1.0 / Double($0 + 1) }
     let results = (0..<20).map { _ in
-      parallelReduce(numbers, 0.0, { $0 += $1 }, combining: +)
+      parallelReduce(numbers, into: 0.0, { $0 += $1 }, combining: +)
     }
     #expect(Set(results).count == 1)
     let pool = results[0]
     #expect(abs(pool - numbers.reduce(0, +)) < 1e-9)
-    #expect(parallelReduce(1...1_000, 0, piece: 7, { $0 += $1 }, combining: +) == 500_500)
-    #expect(parallelReduce([Int](), 5, { $0 += $1 }, combining: +) == 5)
+    #expect(parallelReduce(1...1_000, into: 0, piece: 7, { $0 += $1 }, combining: +) == 500_500)
+    #expect(parallelReduce([Int](), into: 5, { $0 += $1 }, combining: +) == 5)
     // Not commutative: the order of the elements is kept.
-    let text = parallelReduce(0..<300, "", { $0 += "\($1) " }, combining: +)
+    let text = parallelReduce(0..<300, into: "", { $0 += "\($1) " }, combining: +)
     #expect(text == (0..<300).map { "\($0) " }.joined())
   }
 
@@ -209,7 +236,7 @@ struct ParallelLoopTests {
   func failingReduction() {
     #expect(throws: Oops(code: 3)) {
       _ = try parallelReduce(
-        0..<1_000, 0,
+        0..<1_000, into: 0,
         { (sum: inout Int, number: Int) throws(Oops) in
           if number == 3 { throw Oops(code: 3) }
           sum += number
@@ -221,7 +248,7 @@ struct ParallelLoopTests {
   func manyLoops() throws {
     try concurrently(4) { thread in
       for round in 0..<100 {
-        let sum = parallelReduce(0..<(round * 10), 0, { $0 += $1 }, combining: +)
+        let sum = parallelReduce(0..<(round * 10), into: 0, { $0 += $1 }, combining: +)
         let count = round * 10
         #expect(sum == count * (count - 1) / 2)
         let mapped = parallelMap(0..<count) { $0 + thread }
@@ -236,7 +263,7 @@ struct ParallelLoopTests {
     try concurrently(4) { _ in
       for _ in 0..<1_000 {
         #expect(parallelMap(0..<0) { $0 }.isEmpty)
-        #expect(parallelReduce([Int](), 5, { $0 += $1 }, combining: +) == 5)
+        #expect(parallelReduce([Int](), into: 5, { $0 += $1 }, combining: +) == 5)
       }
     }
   }
@@ -245,7 +272,7 @@ struct ParallelLoopTests {
   func misuse() async {
     await #expect(processExitsWith: .failure) { parallelForEach(0..<10, piece: 0) { _ in } }
     await #expect(processExitsWith: .failure) {
-      _ = parallelReduce(0..<10, 0, piece: -1, { $0 += $1 }, combining: +)
+      _ = parallelReduce(0..<10, into: 0, piece: -1, { $0 += $1 }, combining: +)
     }
   }
 }

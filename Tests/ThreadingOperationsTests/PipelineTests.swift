@@ -95,6 +95,49 @@ struct PipelineTests {
     #expect(eventually { census.count == 0 })
   }
 
+  @Test("A source may fail: its error ends the run and is thrown, and nothing is kept")
+  func failingSource() throws {
+    let census = Census()
+    let pipeline = WorkPipeline(of: (Int, Census.Token).self).parallel { $0 }.inOrder { _ in }
+    for failsAt in [0, 1, 50] {
+      let asked = AtomicCounter()
+      #expect(throws: Oops(code: failsAt)) {
+        try pipeline.run(inFlight: 4) {
+          // Asked by one thread at a time, and not again after it has failed.
+          let number = asked.value
+          asked.increment()
+          if number == failsAt { throw Oops(code: failsAt) }
+          return (number, census.token())
+        }
+      }
+      #expect(asked.value == failsAt + 1)
+    }
+    #expect(eventually { census.count == 0 })
+  }
+
+  @Test("A closure as the source is asked until it has no more, by one thread at a time")
+  func pulledSource() throws {
+    let inside = Gauge()
+    let seen = Journal<Int>()
+    let pipeline = WorkPipeline(of: Int.self).parallel { $0 * 2 }.inOrder { seen.append($0) }
+    var number = 0
+    let count = try pipeline.run(inFlight: 6) {
+      inside.enter()
+      defer { inside.leave() }
+      guard number < 300 else { return nil }
+      number += 1
+      return number
+    }
+    #expect(count == 300)
+    #expect(inside.most == 1)
+    #expect(seen.entries == (1...300).map { $0 * 2 })
+    #expect(try pipeline.run { nil } == 0)
+    // A stage's error is the run's, as with a sequence.
+    let failing = WorkPipeline(of: Int.self).parallel { if $0 == 9 { throw Oops(code: $0) } }
+    let numbers = AtomicCounter()
+    #expect(throws: Oops(code: 9)) { try failing.run { numbers.increment() } }
+  }
+
   @Test("An endless source is ended by the caller's word, and what is in flight goes through")
   func endless() throws {
     let written = Atomic<Int>(0)

@@ -10,7 +10,9 @@
 ///
 /// Elements are handed out in pieces that become smaller toward the end, so cheap elements cost little more than
 /// in a plain loop and dear ones keep all threads busy to the end. Loops may be nested: a loop always comes to
-/// its end on the thread that called it, with whatever help there is.
+/// its end on the thread that called it, with whatever help there is. As many threads take part as the pool
+/// runs closures at once, and no more than the process had processors at its first loop: with one processor,
+/// the calling thread does it all.
 ///
 /// What was written before the call happens before `body`; what `body` wrote happens before the return.
 ///
@@ -125,7 +127,7 @@ public func parallelMap<
 /// Computes one value from all elements, on the calling thread and on threads of a pool at once.
 ///
 /// ```swift
-/// let sum = parallelReduce(1...1_000, 0, { $0 += $1 }, combining: +)
+/// let sum = parallelReduce(1...1_000, into: 0, { $0 += $1 }, combining: +)
 /// ```
 ///
 /// The elements are cut into pieces, each piece is folded into a value that begins as `identity`, and those
@@ -146,7 +148,8 @@ public func parallelMap<
 public func parallelReduce<
   Elements: RandomAccessCollection & Sendable, Value: Sendable, Failure: Error
 >(
-  _ collection: Elements, _ identity: Value, on pool: ThreadPool = .shared, piece: Int? = nil,
+  _ collection: Elements, into identity: Value, on pool: ThreadPool = .shared,
+  piece: Int? = nil,
   _ fold: @Sendable (inout Value, Elements.Element) throws(Failure) -> Void,
   combining combine: (Value, Value) -> Value
 ) throws(Failure) -> Value {

@@ -17,7 +17,7 @@ final class PipelineRun: DrainLane, @unchecked Sendable {
   private let stages: [PipelineStage]
   private let limit: Int
   private let goesOn: (@Sendable () -> Bool)?
-  private var next: (() -> (any Sendable)?)?
+  private var next: (() throws -> (any Sendable)?)?
 
   /// An item on its way: before which stage, and what the stage before made of it.
   private struct Item {
@@ -51,7 +51,7 @@ final class PipelineRun: DrainLane, @unchecked Sendable {
   private var isOver = false
 
   init(
-    stages: [PipelineStage], limit: Int, next: @escaping () -> (any Sendable)?,
+    stages: [PipelineStage], limit: Int, next: @escaping () throws -> (any Sendable)?,
     while goesOn: (@Sendable () -> Bool)?
   ) {
     self.stages = stages
@@ -124,9 +124,14 @@ final class PipelineRun: DrainLane, @unchecked Sendable {
       } else if maySource {
         isAsking = true
         lock.unlock()
-        let value = goesOn?() ?? true ? next?() : nil
+        let answer = Result { goesOn?() ?? true ? try next?() : nil }
         lock.lock()
         isAsking = false
+        var value: (any Sendable)?
+        switch answer {
+        case .success(let item): value = item
+        case .failure(let error): if failure == nil { fail(error) }
+        }
         guard let value, failure == nil else {
           isExhausted = true
           changed.signal()

@@ -58,7 +58,8 @@ public struct WorkPipeline<Input: Sendable, Output: Sendable>: Sendable {
   /// Runs all items of a sequence through the stages, on the calling thread and on threads of a pool, and
   /// returns when all are through. The values of the last stage are dropped.
   ///
-  /// The sequence is asked for items by one thread at a time, and never for more than may be in flight.
+  /// The sequence is asked for items by one thread at a time, and never for more than may be in flight. For a
+  /// source that may fail, see ``run(inFlight:on:while:from:)``.
   ///
   /// - Parameters:
   ///   - source: where the items come from; it may be endless if `goesOn` ends it.
@@ -74,12 +75,44 @@ public struct WorkPipeline<Input: Sendable, Output: Sendable>: Sendable {
     _ source: Source, inFlight: Int? = nil, on pool: ThreadPool = .shared,
     while goesOn: (@Sendable () -> Bool)? = nil
   ) throws -> Int where Source.Element == Input {
+    var iterator = source.makeIterator()
+    return try run(inFlight, on: pool, next: { iterator.next() }, while: goesOn)
+  }
+
+  /// Runs items through the stages for as long as a closure gives some: for a source that may fail, such as a
+  /// file.
+  ///
+  /// ```swift
+  /// try lines.run(inFlight: 16) { try reader.nextLine() }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - inFlight: how many items are under way at most, from 1; four for each thread unless given.
+  ///   - pool: whose threads help.
+  ///   - goesOn: asked before each item is taken; false ends the run when the items in flight are through.
+  ///   - next: gives the next item; nil ends the run when the items in flight are through. Called by one thread
+  ///     at a time, on whatever threads they are, and never for more than may be in flight.
+  /// - Returns: how many items went through all stages.
+  /// - Throws: the error that `next` or a stage threw first. No further item is taken then; those in flight are
+  ///   dropped before their next stage.
+  /// - Precondition: `inFlight` is at least 1. If not, the program stops.
+  @discardableResult
+  public func run(
+    inFlight: Int? = nil, on pool: ThreadPool = .shared,
+    while goesOn: (@Sendable () -> Bool)? = nil,
+    from next: sending @escaping () throws -> Input?
+  ) throws -> Int {
+    try run(inFlight, on: pool, next: { try next() }, while: goesOn)
+  }
+
+  private func run(
+    _ inFlight: Int?, on pool: ThreadPool, next: @escaping () throws -> (any Sendable)?,
+    while goesOn: (@Sendable () -> Bool)?
+  ) throws -> Int {
     let workers = max(1, pool.core.closureWidth)
     let limit = inFlight ?? workers * 4
     require(limit >= 1, "WorkPipeline.run: \(limit) items in flight; at least 1 is needed")
-    var iterator = source.makeIterator()
-    let run = PipelineRun(
-      stages: stages, limit: limit, next: { iterator.next() }, while: goesOn)
+    let run = PipelineRun(stages: stages, limit: limit, next: next, while: goesOn)
     return try run.run(on: pool.core, workers: min(workers, limit))
   }
 }

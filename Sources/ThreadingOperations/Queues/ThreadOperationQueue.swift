@@ -142,7 +142,14 @@ public final class ThreadOperationQueue: Sendable {
 
   /// Adds an operation that runs a closure.
   ///
-  /// - Parameter body: the work.
+  /// ```swift
+  /// let save = try queue.add { try document.save() }
+  /// save.wait()
+  /// if let error = save.error { print(error) }
+  /// ```
+  ///
+  /// - Parameter body: the work. What it throws is the operation's ``ThreadOperation/error``. For a closure that
+  ///   computes a value, see ``compute(name:_:)``.
   /// - Returns: the operation, which need not be kept.
   /// - Throws: ``ThreadOperationError/Reason/poolIsShutDown``.
   @discardableResult
