@@ -471,6 +471,71 @@ struct MailboxTests {
     #expect(ledger.made.value > 0 && ledger.freed.value == ledger.made.value)
   }
 
+  @Test("paused by its own handler, it handles no more messages; the rest in order after the pause")
+  func pausedInside() throws {
+    let (seen, counts) = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let seen = Shared<[Int]>([])
+      let made = Shared<Mailbox<Int>?>(nil)
+      let mailbox = Mailbox<Int> { number in
+        seen.append(number)
+        if number % 3 == 0 { made.value?.pause() }
+      }
+      made.set(mailbox)
+      for number in 1...8 { mailbox.send(number) }
+      try? loop.add(mailbox)
+      var counts: [Int] = []
+      for _ in 0..<4 {
+        for _ in 0..<3 { loop.poll() }
+        counts.append(seen.value.count)
+        // What comes during the pause is behind what waits.
+        mailbox.send(10 + seen.value.count)
+        mailbox.resume()
+      }
+      mailbox.cancel()
+      made.set(nil)
+      return (seen.value, counts)
+    }
+    #expect(counts == [3, 6, 10, 11])
+    #expect(seen == [1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 20])
+  }
+
+  @Test(
+    "after a pause from another thread no handler begins until it ends",
+    arguments: [1, 2] as [UInt64])
+  func pause(seed: UInt64) throws {
+    let thread = try LoopThread()
+    let begun = AtomicCounter()
+    let made = Shared<Mailbox<Int>?>(nil)
+    // What is handled is sent anew, so that there is always something.
+    let mailbox = Mailbox<Int> { [weak made] number in
+      begun.increment()
+      made?.value?.send(number)
+    }
+    made.set(mailbox)
+    for number in 0..<1_000 { mailbox.send(number) }
+    try thread.loop.add(mailbox)
+    var random = SeededGenerator(seed: seed)
+    var late = 0
+    for _ in 0..<(LongTests.areOn ? 50_000 : ThreadSanitizer.isActive ? 500 : 3_000) {
+      let before = begun.value
+      // Somewhere in the row of messages.
+      for _ in 0..<Int.random(in: 0..<200, using: &random) { Processors.relax() }
+      mailbox.pause()
+      let seen = begun.value
+      for _ in 0..<100 { Processors.relax() }
+      // One may have been taken before the pause.
+      if begun.value > seen + 1 { late += 1 }
+      mailbox.resume()
+      while begun.value == before { SystemThread.yield() }
+    }
+    #expect(late == 0)
+    mailbox.cancel()
+    made.set(nil)
+    thread.end()
+    #expect(mailbox.count == 0)
+  }
+
   @Test("after a cancel from another thread no handler begins", arguments: [1, 2] as [UInt64])
   func cancel(seed: UInt64) throws {
     let thread = try LoopThread()

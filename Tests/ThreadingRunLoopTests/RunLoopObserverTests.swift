@@ -135,17 +135,19 @@ struct RunLoopObserverTests {
       #expect(try told(add) { $0.run(until: .now) } == [])
       // Something to wait for, and time.
       #expect(try told(add) { $0.run() } == ["before waiting", "after waiting"])
-      // A timer that is due: at once and in each pass.
-      #expect(
-        try told { loop, log in
-          try? loop.add(
-            ThreadTimer(every: .zero) { firing in
-              log.append("timer")
-              if log.value.count == 3 { loop.stop() }
-            })
-        } _: {
-          $0.run()
-        } == ["timer", "timer", "timer"])
+      // A timer that is due, by whatever clock: at once and in each pass.
+      for clock in TimerClock.allCases {
+        #expect(
+          try told { loop, log in
+            try? loop.add(
+              ThreadTimer(every: .zero, startingAt: .now(on: clock)) { firing in
+                log.append("timer")
+                if log.value.count == 3 { loop.stop() }
+              })
+          } _: {
+            $0.run()
+          } == ["timer", "timer", "timer"])
+      }
       // A stop that came before, a cancelled run.
       #expect(
         try told { loop, _ in

@@ -110,17 +110,19 @@ struct ScaleTests {
       let loop = made.wait { $0 }
       let pipe = Pipe()
       let isDone = ExitFlag()
-      // Goes on after the loop has ended, until the owner is joined.
+      // Goes on after the loop has ended, until the owner is joined. The processor is given up in
+      // between: else each round would last as long as the scheduler lets a thread go on.
       let feeders = try (0..<2).map { index in
         try inBackground {
           var random = SeededGenerator(seed: seed &* 7 &+ UInt64(round * 2 + index))
-          repeat { ledger.feed(loop, pipe, &random) } while !isDone.isSet
+          repeat {
+            ledger.feed(loop, pipe, &random)
+            SystemThread.yield()
+          } while !isDone.isSet
         }
       }
-      var stops = runsOnly
       while !loop.hasEnded {
         loop.stop()
-        stops += 1
         SystemThread.yield()
       }
       owner()

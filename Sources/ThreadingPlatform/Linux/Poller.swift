@@ -187,7 +187,7 @@ package final class Poller: Sendable {
         switch code {
         case EBADF: "is not open"
         case EPERM: "cannot be waited for (it is a regular file or a directory)"
-        case EEXIST: "is watched by this loop already"
+        case EEXIST: "is watched by this loop already; one source can watch it for all events"
         default: "was refused: \(unsafe String(cString: strerror(code)))"
         }
       throw ThreadingError(

@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import ThreadingPlatform
 
 /// Calls a handler on a loop's thread when a descriptor can be read or written, was hung up on, or
@@ -14,6 +15,18 @@ internal import ThreadingPlatform
 /// is reported once, with ``Events/closed``, and taken off the loop. The system does not tell of a
 /// close, so that is noticed when the loop next prepares to sleep after having had something to do;
 /// a loop that sleeps on undisturbed does not notice.
+///
+/// A loop watches a descriptor for one source only; a second one is refused. A socket that is read and
+/// written has one source for both, whose ``events`` are changed as there is something to write:
+///
+/// ```swift
+/// let source = DescriptorSource(socket, for: .readable) { source, events in
+///   if events.contains(.readable) { read() }
+///   if events.contains(.writable), writeSome() == .all { source.events = .readable }
+/// }
+/// // when there is something to write, on any thread:
+/// source.events = [.readable, .writable]
+/// ```
 public final class DescriptorSource: InputSource, @unchecked Sendable {
   /// What can happen to a descriptor.
   public struct Events: OptionSet, Hashable, Sendable {
@@ -53,12 +66,32 @@ public final class DescriptorSource: InputSource, @unchecked Sendable {
   /// The descriptor that is watched.
   public let descriptor: CInt
 
-  /// What is asked for.
-  public let events: Events
+  /// What is asked for: ``Events/readable``, ``Events/writable``, both, or none for hang-ups and
+  /// errors. Others that are given are left out.
+  ///
+  /// May be changed at any time, in the handler too. After the change no handler is called for what is
+  /// no longer asked for; one that has begun may still be going on. The descriptor is looked at anew: a
+  /// readiness that lasts is reported then also if it was before, edge-triggered or not, and so is a
+  /// hang-up.
+  ///
+  /// - Complexity: A change costs a system call while the descriptor is watched.
+  /// - Note: Safe to use from any thread. Of two threads that change it at once, the later one counts.
+  public var events: Events {
+    // Sequentially consistent, here and in SourceTable.add by way of `registration`: either the one that
+    // adds the source sees the change after it has claimed the source, or the look at the owner below
+    // sees the claim.
+    get { Events(rawValue: eventBits.load(ordering: .sequentiallyConsistent)) }
+    set {
+      let asked = newValue.intersection([.readable, .writable])
+      eventBits.store(asked.rawValue, ordering: .sequentiallyConsistent)
+      owner.items?.changeEvents(self)
+    }
+  }
 
   /// How often a readiness that lasts is reported.
   public let trigger: Trigger
 
+  private let eventBits: Atomic<UInt32>
   // SAFETY: as in InputSource.
   private var handler: Handler?
 
@@ -73,7 +106,7 @@ public final class DescriptorSource: InputSource, @unchecked Sendable {
     _ descriptor: CInt, for events: Events, trigger: Trigger = .level, handler: @escaping Handler
   ) {
     self.descriptor = descriptor
-    self.events = events.intersection([.readable, .writable])
+    eventBits = Atomic(events.intersection([.readable, .writable]).rawValue)
     self.trigger = trigger
     self.handler = handler
     super.init()

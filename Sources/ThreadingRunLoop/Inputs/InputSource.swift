@@ -52,6 +52,10 @@ public class InputSource: @unchecked Sendable {
 
   /// Keeps the source from being served until ``resume()``. It still is something to wait for.
   ///
+  /// After the call no handler begins. One that has begun on the loop's thread may still be going on;
+  /// called from the handler itself, that one is the last before the pause, also of several messages,
+  /// lines or events that have come together.
+  ///
   /// For a handler that cannot do its work now, such as accepting a connection when descriptors
   /// have run out. Does nothing if the source is paused already, or on no loop.
   public final func pause() { owner.items?.pause(self) }
@@ -63,8 +67,8 @@ public class InputSource: @unchecked Sendable {
 
   // MARK: - For the loop, with the lock of the items held
 
-  /// What the poller is to watch; nil for a source that is signalled by other means. Never changes,
-  /// so it may be asked for without the lock.
+  /// What the poller is to watch; nil for a source that is signalled by other means. Nothing but the
+  /// events ever changes. May be asked for without the lock.
   var registration: Registration? { nil }
 
   struct Registration {
@@ -84,6 +88,9 @@ public class InputSource: @unchecked Sendable {
 
   /// Takes the handler out, for release without the lock.
   func takeHandler() -> Any? { nil }
+
+  /// The source was paused, or its pause has ended: `isPaused` tells.
+  func pauseChanged() {}
 
   // MARK: - For the loop, without the lock
 

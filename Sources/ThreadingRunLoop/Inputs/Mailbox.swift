@@ -62,13 +62,17 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
   private let handledChanged = ConditionVariable()
 
   // How many messages of `current`, from the first, have gone: each to whoever raised the number
-  // past it.
-  // State            | meaning                     | leaves by
-  // n < current.count | the next one is free       | claim -> n + 1; takeHandler -> current.count
-  // n = current.count | none is free               | refill -> 0
-  // claim and refill are only called on the loop's thread, refill and takeHandler with the mutex
-  // held.
+  // past it. While the mailbox is paused, `held` is added, and none can be claimed.
+  // State             | meaning                    | leaves by
+  // n < current.count | the next one is free       | claim -> n + 1; pauseChanged -> n + held;
+  //                   |                            | takeHandler -> current.count
+  // n = current.count | none is free               | refill -> 0; pauseChanged -> n + held
+  // n + held          | paused                     | pauseChanged -> n;
+  //                   |                            | takeHandler -> current.count
+  // claim and refill are only called on the loop's thread; refill, pauseChanged and takeHandler with
+  // the mutex held.
   private let gone = Atomic<Int>(0)
+  private static var held: Int { 1 << 62 }
   /// How many senders wait for room, or are about to.
   private let waiters = Atomic<Int>(0)
 
@@ -96,7 +100,7 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
   }
 
   deinit {
-    current.clear(from: gone.load(ordering: .relaxed))
+    current.clear(from: goneCount)
     incoming.clear(from: 0)
   }
 
@@ -283,11 +287,23 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
     if hasMore { owner.items?.signal(self) }
   }
 
+  override func pauseChanged() {
+    mutex.lock()
+    defer { mutex.unlock() }
+    // relaxed: only a claim meets it outside the mutex, and that compares the whole word.
+    if isPaused {
+      gone.bitwiseOr(Self.held, ordering: .relaxed)
+    } else {
+      gone.bitwiseAnd(~Self.held, ordering: .relaxed)
+    }
+  }
+
   override func takeHandler() -> Any? {
     mutex.lock()
     defer { mutex.unlock() }
     // acquiring and releasing: see claim().
-    let first = gone.exchange(current.count, ordering: .acquiringAndReleasing)
+    let seen = gone.exchange(current.count, ordering: .acquiringAndReleasing)
+    let first = seen & ~Self.held
     let released = (handler, current.takeAll(from: first), incoming.takeAll(from: 0))
     incoming.empty()
     handler = nil
@@ -301,9 +317,9 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
 
   /// Takes the next message of `current` for the loop.
   ///
-  /// - Returns: its index; nil when none is left there.
+  /// - Returns: its index; nil when none is left there, or the mailbox is paused.
   private func claim() -> Int? {
-    // relaxed: the loop's own, or a cancel's, which the exchange meets again.
+    // relaxed: the loop's own, or a pause's or cancel's, which the exchange meets again.
     let index = gone.load(ordering: .relaxed)
     // Sequentially consistent: pairs with the senders' look at the room after they have announced
     // themselves. As an acquire and release it keeps the message from being taken twice.
@@ -333,7 +349,8 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
     defer { mutex.unlock() }
     // Not inside another call, whose message is older and not done.
     if depth == 1 { noteHandled() }
-    guard incoming.count > 0 else {
+    // Of a mailbox that is paused, or was until now, some may be left.
+    guard incoming.count > 0, goneCount == current.count, !isHeld else {
       isAttended = false
       return false
     }
@@ -355,10 +372,15 @@ public final class Mailbox<Message: Sendable>: InputSource, SignalledSource, @un
     handledChanged.broadcast()
   }
 
-  private var waitingCount: Int {
+  private var waitingCount: Int { current.count - goneCount + incoming.count }
+
+  /// How many messages of `current` have gone.
+  private var goneCount: Int {
     // Sequentially consistent: see send(_:until:).
-    current.count - gone.load(ordering: .sequentiallyConsistent) + incoming.count
+    gone.load(ordering: .sequentiallyConsistent) & ~Self.held
   }
+
+  private var isHeld: Bool { gone.load(ordering: .relaxed) & Self.held != 0 }
 
   /// - Returns: what became of it, and whether the loop has to be told.
   private func store(_ message: Message) -> (SendResult, mustTell: Bool) {

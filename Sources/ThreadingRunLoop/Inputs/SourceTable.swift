@@ -46,13 +46,12 @@ struct SourceTable {
     _ source: InputSource, modes: UInt64, claim: () throws(ThreadingError) -> Void
   ) throws(ThreadingError) {
     let index = takeSlot()
+    let registration = source.registration
     do throws(ThreadingError) {
-      if let registration = source.registration { try register(registration, index) }
+      if let registration { try register(registration, index) }
       try claim()
     } catch {
-      if slots[index].isRegistered, let registration = source.registration {
-        unregister(registration, index)
-      }
+      if slots[index].isRegistered, let registration { unregister(registration, index) }
       // An event may have been reported already.
       slots[index] = Slot(generation: slots[index].generation &+ 1)
       free.append(index)
@@ -61,6 +60,8 @@ struct SourceTable {
     slots[index].source = source
     source.slot = index
     source.modes = modes
+    // Changed before whoever did that could see that the source is on a loop.
+    if source.registration?.events != registration?.events { _ = changeEvents(source) }
     if source.keepsRunGoing { count(modes, by: 1) }
     if source.isReadyWhenAdded {
       source.isSignalled = true
@@ -95,6 +96,7 @@ struct SourceTable {
   mutating func pause(_ source: InputSource) {
     guard source.slot >= 0, !source.isPaused else { return }
     source.isPaused = true
+    source.pauseChanged()
     if slots[source.slot].isRegistered, let registration = source.registration {
       unregister(registration, source.slot)
     }
@@ -103,7 +105,29 @@ struct SourceTable {
   mutating func resume(_ source: InputSource) {
     guard source.slot >= 0, source.isPaused else { return }
     source.isPaused = false
+    source.pauseChanged()
     if !slots[source.slot].isParked { registerAgain(source.slot) }
+  }
+
+  /// Watches a source's descriptor for what the source asks for now.
+  ///
+  /// - Returns: whether the loop has to be told.
+  mutating func changeEvents(_ source: InputSource) -> Bool {
+    // One that is paused or parked is registered with them later.
+    guard source.slot >= 0, slots[source.slot].isRegistered,
+      let registration = source.registration
+    else { return false }
+    slots[source.slot].isMuted = false
+    do throws(ThreadingError) {
+      try poller?.modify(
+        registration.descriptor, for: registration.events, trigger: registration.trigger,
+        token: token(source.slot))
+      return false
+    } catch {
+      // Closed, or the number stands for something else by now.
+      noteClosed(source.slot)
+      return true
+    }
   }
 
   /// How many places there are, taken or not.
@@ -147,10 +171,12 @@ struct SourceTable {
       return source.job(for: event.events).map { ($0, nil) }
     }
     guard let registration = source.registration else { return nil }
-    if registration.trigger == .level, !mute(index, registration, event.events, wait) {
-      return nil
-    }
-    return source.job(for: event.events).map { ($0, nil) }
+    // Without what was asked for when it was reported, but is not any more.
+    let unasked = Poller.Events([.readable, .writable]).subtracting(registration.events)
+    let events = event.events.subtracting(unasked)
+    if events.isEmpty { return nil }
+    if registration.trigger == .level, !mute(index, registration, events, wait) { return nil }
+    return source.job(for: events).map { ($0, nil) }
   }
 
   /// Whether the poller's next wait reports an event once more if it still holds, so that an older

@@ -37,9 +37,11 @@ struct ItemOwner: ~Copyable, Sendable {
   /// - Throws: EBUSY when it is on a loop already, ECANCELED when it was cancelled.
   borrowing func claim(for items: LoopItems) throws(ThreadingError) {
     let reference = unsafe Unmanaged.passRetained(items)
-    // releasing: hands what the item's initialiser wrote to whoever reads the address.
+    // As a release it hands what the item's initialiser wrote to whoever reads the address.
+    // Sequentially consistent: see DescriptorSource.events.
     let (claimed, original) = unsafe word.compareExchange(
-      expected: Self.none, desired: UInt(bitPattern: reference.toOpaque()), ordering: .releasing)
+      expected: Self.none, desired: UInt(bitPattern: reference.toOpaque()),
+      ordering: .sequentiallyConsistent)
     if claimed { return }
     unsafe reference.release()
     throw Self.refusal(original)
@@ -77,8 +79,8 @@ struct ItemOwner: ~Copyable, Sendable {
 
   /// The items that the item belongs to.
   var items: LoopItems? {
-    // acquiring: pairs with the release in claim().
-    let address = word.load(ordering: .acquiring)
+    // As an acquire it pairs with claim(). Sequentially consistent: see DescriptorSource.events.
+    let address = word.load(ordering: .sequentiallyConsistent)
     guard address > Self.cancelled else { return nil }
     return unsafe Self.reference(address).takeUnretainedValue()
   }

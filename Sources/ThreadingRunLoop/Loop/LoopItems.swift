@@ -156,6 +156,12 @@ final class LoopItems: Sendable {
     loop?.notifyFromOutside()
   }
 
+  /// Has a source's descriptor watched for what the source asks for now.
+  func changeEvents(_ source: InputSource) {
+    let loop = state.withLock { $0.sources.changeEvents(source) ? $0.loop : nil }
+    loop?.notifyFromOutside()
+  }
+
   func pause(_ source: InputSource) {
     state.withLock { $0.sources.pause(source) }
   }

@@ -22,8 +22,8 @@ extension ThreadRunLoop {
   ///   a descriptor takes two descriptors for the loop: EMFILE or ENFILE when they have run out.
   ///   For the descriptor itself: EBADF when it is not open, EPERM when it is a regular file or a
   ///   directory, which are always ready and cannot be waited for, EEXIST when this loop watches it
-  ///   already, ENOMEM or ENOSPC when the system's limits are reached. The source can be added
-  ///   again then.
+  ///   already (see ``DescriptorSource/events``), ENOMEM or ENOSPC when the system's limits are
+  ///   reached. The source can be added again then.
   /// - Note: Safe to call from any thread.
   public func add(_ source: InputSource, in modes: ModeSet = .common) throws(ThreadingError) {
     require(

@@ -6,6 +6,8 @@ extension ThreadRunLoop {
   /// What the loop would sleep for.
   struct WaitPlan {
     var timer: MonotonicInstant?
+    /// Whether a timer of another clock is due.
+    var hasDueAlarm: Bool
     /// Whether there is anything that could come: a source, or a timer that is paused.
     var hasItems: Bool
     /// Whether a source is to be served without the poller's having reported it.
@@ -23,7 +25,9 @@ extension ThreadRunLoop {
       } else if hasReason(plan, frame, modes) {
         if isTold(.beforeWaiting) || isTold(.afterWaiting) {
           // A timer that is due, or a run whose time is up, leaves nothing to wait for.
-          guard isAhead(wakeMoment(plan, frame, modes)) else { return look(plan) }
+          guard !plan.hasDueAlarm, isAhead(wakeMoment(plan, frame, modes)) else {
+            return look(plan)
+          }
           tell(.beforeWaiting, modes)
           // What the observers did may be a reason not to sleep, or leave nothing to sleep for.
           plan = waitPlan(modes)
@@ -49,7 +53,9 @@ extension ThreadRunLoop {
       if state.hasAlarms { state.setAlarms(for: modes) }
       let timer = state.timers.earliest(in: modes, on: .monotonic)
       return WaitPlan(
-        timer: timer.map { MonotonicInstant(nanoseconds: $0) }, hasItems: state.hasItems(in: modes),
+        timer: timer.map { MonotonicInstant(nanoseconds: $0) },
+        hasDueAlarm: state.hasAlarms && state.timers.hasDueAlarm(in: modes),
+        hasItems: state.hasItems(in: modes),
         hasReadySources: state.sources.hasReadySources,
         hasIdleBlocks: state.idle.hasBlocks(in: modes),
         poller: state.sources.registeredCount > 0 ? state.sources.poller : nil)
@@ -92,7 +98,7 @@ extension ThreadRunLoop {
   /// - Returns: false if there was no need to: something came meanwhile.
   private func sleep(_ plan: WaitPlan, _ frame: Frame, _ modes: UInt64) -> Bool {
     let deadline = wakeMoment(plan, frame, modes)
-    guard isAhead(deadline) else { return false }
+    guard !plan.hasDueAlarm, isAhead(deadline) else { return false }
     if let limit = lookOutLimit, lookOut(plan.poller, until: limit, deadline) { return false }
     guard let poller = plan.poller else {
       guard wakeWord.beginSleep(inPoll: false) else { return false }

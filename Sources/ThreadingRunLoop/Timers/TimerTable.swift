@@ -131,6 +131,14 @@ struct TimerTable {
     firstHeap(in: modes, on: clock)?.moment
   }
 
+  /// Whether a timer of another clock than the monotonic one is due.
+  func hasDueAlarm(in modes: UInt64) -> Bool {
+    TimerClock.allCases.contains { clock in
+      guard clock != .monotonic, let moment = earliest(in: modes, on: clock) else { return false }
+      return moment <= clocks.nanoseconds(of: clock)
+    }
+  }
+
   /// When the first timer of the given modes fires, whatever its clock, as far as that can be told.
   func earliestOfAll(in modes: UInt64) -> MonotonicInstant? {
     TimerClock.allCases.compactMap { clock in
