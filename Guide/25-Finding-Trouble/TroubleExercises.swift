@@ -29,7 +29,7 @@ extension TroubleChapter {
     }
     isHot.wait()
     let ids = Set(threads.map(\.handle.kernelID))
-    let busiest = ThreadSnapshot.all().filter { ids.contains($0.id) }
+    let busiest = try ThreadSnapshot.all().filter { ids.contains($0.id) }
       .max { $0.processorTime < $1.processorTime }
     _ = isOver.testAndSet()
     for thread in threads { try thread.join() }

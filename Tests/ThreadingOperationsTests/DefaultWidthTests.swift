@@ -37,12 +37,12 @@ struct DefaultWidthTests {
     arguments: [1, 2])
   func width(version: Int) {
     let groups = FakeGroups.make(version: version, quota: 150_000)
-    #expect(AvailableParallelism.width(cpus: 64, groups: groups) == 2)
-    #expect(AvailableParallelism.width(cpus: 1, groups: groups) == 1)
+    #expect(try AvailableParallelism.width(cpus: 64, groups: groups) == 2)
+    #expect(try AvailableParallelism.width(cpus: 1, groups: groups) == 1)
     let unlimited = ControlGroups(membership: "", mount: "/nowhere")
-    #expect(AvailableParallelism.width(cpus: 2, groups: unlimited) == 2)
+    #expect(try AvailableParallelism.width(cpus: 2, groups: unlimited) == 2)
     let tiny = FakeGroups.make(version: version, quota: 10_000)
-    #expect(AvailableParallelism.width(cpus: 64, groups: tiny) == 1)
+    #expect(try AvailableParallelism.width(cpus: 64, groups: tiny) == 1)
   }
 
   @Test("pools and queues are as wide as the container allows, unless told otherwise")

@@ -11,7 +11,8 @@ struct WaitInterruptionTests {
     "once asked, a wait with its limit answers at once, and as the kernel does if the word differs")
   func asked() {
     let interruption = WaitInterruption()
-    let limit = interruption.begin(until: .now.advanced(by: .seconds(600)))
+    let turn = interruption.begin(until: .now.advanced(by: .seconds(600)))
+    let limit = turn.limit
     interruption.finish(interruption.ask())
     #expect(interruption.isAsked)
     #expect(Futex.wait(word, while: 7, until: limit) == .timedOut)
@@ -20,10 +21,38 @@ struct WaitInterruptionTests {
     let other = MonotonicInstant.now.advanced(by: .milliseconds(5))
     while Futex.wait(word, while: 7, until: other) != .timedOut {}
     #expect(MonotonicInstant.now >= other)
-    WaitInterruption.end()
+    WaitInterruption.end(turn)
     let late = MonotonicInstant.now.advanced(by: .milliseconds(5))
     while Futex.wait(word, while: 7, until: late) != .timedOut {}
     #expect(MonotonicInstant.now >= late)
+  }
+
+  @Test("a turn inside another ends its own waits, and the outer one's are there again after it")
+  func nested() {
+    let outer = WaitInterruption()
+    let inner = WaitInterruption()
+    outer.finish(outer.ask())
+    let later = MonotonicInstant.now.advanced(by: .seconds(600))
+    let turn = outer.begin(until: later)
+    let own = inner.begin(until: .now.advanced(by: .milliseconds(5)))
+    while Futex.wait(word, while: 7, until: own.limit) != .timedOut {}
+    #expect(MonotonicInstant.now >= own.limit)
+    WaitInterruption.end(own)
+    #expect(Futex.wait(word, while: 7, until: turn.limit) == .timedOut)
+    #expect(MonotonicInstant.now < later)
+    WaitInterruption.end(turn)
+  }
+
+  @Test("a wait with the very moment that a turn was begun with is not taken for the turn's")
+  func sameMoment() {
+    let interruption = WaitInterruption()
+    interruption.finish(interruption.ask())
+    let moment = MonotonicInstant.now.advanced(by: .milliseconds(20))
+    let turn = interruption.begin(until: moment)
+    defer { WaitInterruption.end(turn) }
+    #expect(turn.limit > moment)
+    while Futex.wait(word, while: 7, until: moment) != .timedOut {}
+    #expect(MonotonicInstant.now >= moment)
   }
 
   @Test("a wait without a limit is not ended, a sleep with the limit that never comes is")
@@ -31,8 +60,9 @@ struct WaitInterruptionTests {
     let interruption = WaitInterruption()
     let hasSlept = Atomic<Bool>(false)
     let join = try inBackground {
-      #expect(interruption.begin(until: .distantFuture) < .distantFuture)
-      WaitInterruption.end()
+      let turn = interruption.begin(until: .distantFuture)
+      #expect(turn.limit < .distantFuture)
+      WaitInterruption.end(turn)
       if interruption.sleep(until: .distantFuture) { hasSlept.store(true, ordering: .relaxed) }
     }
     interruption.finish(interruption.ask())
@@ -48,10 +78,10 @@ struct WaitInterruptionTests {
       let interruption = WaitInterruption()
       let isThere = Atomic<Bool>(false)
       let join = try inBackground {
-        let limit = interruption.begin(until: .distantFuture)
+        let turn = interruption.begin(until: .distantFuture)
         isThere.store(true, ordering: .releasing)
-        while Futex.wait(word, while: 7, until: limit) != .timedOut {}
-        WaitInterruption.end()
+        while Futex.wait(word, while: 7, until: turn.limit) != .timedOut {}
+        WaitInterruption.end(turn)
       }
       while !isThere.load(ordering: .acquiring) {}
       for _ in 0..<(round * 13 % 100) { Processors.relax() }

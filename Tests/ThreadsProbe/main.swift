@@ -40,6 +40,18 @@ final class Told: Sendable {
 
 let told = ThreadLocal { Told("never used") }
 
+/// What a foreign thread runs. A named function, so that it is not taken for main-actor code.
+func cancelMain(_: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  // Another thread without a handle is not meant by it.
+  ThreadHandle.main.cancel(reason: "enough")
+  do {
+    try ThreadHandle.checkCancellation()
+  } catch {
+    fatalError("the wrong thread")
+  }
+  return nil
+}
+
 /// Has the main thread store values, and comes to the place where it leaves.
 func storeValues() throws {
   ThreadDictionary.current["first"] = Told("given up")
@@ -87,6 +99,23 @@ case "fork":
       && !ThreadHandle.main.isLostToFork
   }
   _exit(isSeen && isOwn && grandchild == 0 ? 0 : 1)
+case "cancel-main":
+  // Main is cancelled by a thread that the package has not started, before main has asked for its handle.
+  do {
+    try ThreadHandle.checkCancellation()
+  } catch {
+    fatalError("cancelled by nobody")
+  }
+  var foreign = pthread_t()
+  let code = unsafe pthread_create(&foreign, nil, cancelMain, nil)
+  guard code == 0 else { fatalError("pthread_create: \(code)") }
+  pthread_join(foreign, nil)
+  do {
+    try ThreadHandle.checkCancellation()
+    fatalError("not cancelled")
+  } catch {
+    print(error.reason ?? "no reason")
+  }
 case "return":
   try startKeeper(arguments.last ?? "")
 // main returns

@@ -135,7 +135,7 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
       }
       if let size = try attributes.roundedStackSize() { try next.setStackSize(size) }
       attempt.withLock { $0 = next }
-      if attributes.keepsProcessOpen { handle.keepProcessOpen() }
+      if attributes.keepsProcessOpen { try handle.keepProcessOpen() }
       do throws(ThreadingError) {
         try next.start(blocking: attributes.blockedSignals)
         try setup?.wait()

@@ -129,7 +129,7 @@ public final class PosixMutex: Sendable {
     guard !isShared else { return }
     // The C library does not say it of a robust mutex; the owner may have ended, which is no misuse.
     let owner = native.owner
-    if owner != 0 && SystemThread.name(ofThread: owner) != nil {
+    if owner != 0 && SystemThread.isThere(owner) {
       stop("destroyed while held by \(Misuse.holder(owner)), by \(Misuse.caller)")
     }
     if native.destroy() == EBUSY {
@@ -265,7 +265,7 @@ public final class PosixMutex: Sendable {
     let owner = native.owner
     guard owner != SystemThread.currentID && native.isUnchecked else { return }
     // Held by a thread that is not of this process: perhaps the parent's, before the fork.
-    guard owner == 0 || SystemThread.name(ofThread: owner) != nil else { return }
+    guard owner == 0 || SystemThread.isThere(owner) else { return }
     stop("held by \(Misuse.holder(owner)), but \(call) was called by \(Misuse.caller)")
   }
 

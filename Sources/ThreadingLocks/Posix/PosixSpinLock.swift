@@ -143,7 +143,7 @@ public final class PosixSpinLock: Sendable {
   /// Whether a holder is a thread of this process, or nobody. If not, it may have been the parent's, before
   /// the fork.
   private func isHere(_ holder: UInt32) -> Bool {
-    holder == 0 || SystemThread.name(ofThread: holder) != nil
+    holder == 0 || SystemThread.isThere(holder)
   }
 
   private func stop(_ what: String) -> Never {

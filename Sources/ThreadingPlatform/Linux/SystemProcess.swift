@@ -8,8 +8,10 @@ package enum SystemProcess {
   package static var forkGeneration: UInt32 { ctp_get_fork_generation() }
 
   /// Keeps the process open, when its main thread returns or `exit` is called, until ``letGo()``.
-  package static func hold() {
-    _ = isWatched
+  ///
+  /// - Throws: `ENOMEM` when the C library has no memory for that.
+  package static func hold() throws(ThreadingError) {
+    guard isWatched else { throw .refused("atexit", ENOMEM) }
     // relaxed: no data goes with the count.
     holders.wrappingAdd(1, ordering: .relaxed)
   }

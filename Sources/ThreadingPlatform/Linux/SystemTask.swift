@@ -8,20 +8,25 @@ package enum SystemTask {
   ///
   /// The kernel leaves threads out when others end while it lists them, so the list is made until it has
   /// nothing new, or a few times while threads begin without end.
-  package static func identifiers() -> [UInt32] {
-    var found = Set(pass())
+  ///
+  /// - Throws: when there is no descriptor or memory for that (`EMFILE`, `ENFILE`, `ENOMEM`).
+  package static func identifiers() throws(ThreadingError) -> [UInt32] {
+    var found = Set(try pass())
     if found.isEmpty { return [] }
     found.insert(SystemThread.currentID)
     for _ in 1...4 {
       let before = found.count
-      found.formUnion(pass())
+      found.formUnion(try pass())
       if found.count == before { break }
     }
     return found.sorted()
   }
 
-  private static func pass() -> [UInt32] {
-    guard let folder = unsafe opendir("/proc/self/task") else { return [] }
+  private static func pass() throws(ThreadingError) -> [UInt32] {
+    guard let folder = unsafe opendir("/proc/self/task") else {
+      try SystemFile.throwIfUsedUp("opendir", errno)
+      return []
+    }
     defer { _ = unsafe closedir(folder) }
     var found: [UInt32] = []
     while let entry = unsafe readdir(folder) {
@@ -34,17 +39,25 @@ package enum SystemTask {
   }
 
   /// The kernel's letter for what a thread is doing ("R", "S", "D", ...); nil when it has ended.
-  package static func stateLetter(of thread: UInt32) -> Character? {
+  ///
+  /// - Throws: as ``identifiers()``.
+  package static func stateLetter(of thread: UInt32) throws(ThreadingError) -> Character? {
     // The name stands in parentheses and may hold anything, so the state follows the last one.
-    guard let text = SystemFile.text(of: "/proc/self/task/\(thread)/stat"),
+    guard let text = try SystemFile.textIfThere(of: "/proc/self/task/\(thread)/stat"),
       let end = text.lastIndex(of: ")")
     else { return nil }
     return text[text.index(after: end)...].first { $0 != " " }
   }
 
   /// The signals that a thread blocks; nil when it has ended.
-  package static func blockedSignals(of thread: UInt32) -> Set<CInt>? {
-    guard let text = SystemFile.text(of: "/proc/self/task/\(thread)/status") else { return nil }
+  ///
+  /// - Throws: as ``identifiers()``.
+  package static func blockedSignals(
+    of thread: UInt32
+  ) throws(ThreadingError) -> Set<CInt>? {
+    guard let text = try SystemFile.textIfThere(of: "/proc/self/task/\(thread)/status") else {
+      return nil
+    }
     for line in text.split(separator: "\n") where line.hasPrefix("SigBlk:") {
       let digits = line.dropFirst("SigBlk:".count).drop { $0 == "\t" || $0 == " " }
       guard let mask = UInt64(digits, radix: 16) else { return nil }

@@ -26,7 +26,9 @@ extension SystemThread {
 
   /// The bounds of the calling thread's stack, as the system has them.
   package static func currentStack() throws(ThreadingError) -> StackBounds {
-    try current.stack(isMain: currentID == processID)
+    // Not by the kernel's id: that of a forked child's first thread is the process's, whichever it was.
+    let main = ctp_get_main_thread()
+    return try current.stack(isMain: main == 0 ? currentID == processID : main == pthread_self())
   }
 
   /// The bounds of a thread's stack, as the system has them.
@@ -82,7 +84,9 @@ extension SystemThread {
     if known != 0 { return known }
     let code = unsafe probe(measureReserved)
     guard code == 0 else { throw .refusedThread(code, stackSize: nil) }
-    return reserved.load(ordering: .relaxed)
+    let measured = reserved.load(ordering: .relaxed)
+    guard measured != 0 else { throw .refused("pthread_getattr_np", ENOMEM) }
+    return measured
   }
 
   /// The size to ask the C library for, in whole pages, so that a thread has `usable` bytes for itself.

@@ -213,6 +213,14 @@ extension SystemThread {
   /// ``programName``, as much of it as the system keeps of a thread's name.
   package static let listedProgramName = systemName(for: programName)
 
+  /// Whether the system lists the calling thread under ``listedProgramName``. Costs a system call.
+  package static var currentIsListedAsProgram: Bool {
+    var name = [CChar](repeating: 0, count: nameLimit + 1)
+    guard unsafe ctp_thread_get_name(pthread_self(), &name, name.count) == 0 else { return false }
+    let bytes = name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+    return String(decoding: bytes, as: UTF8.self) == listedProgramName
+  }
+
   /// The longest beginning of a name that the system keeps: whole characters of UTF-8 within
   /// ``nameLimit`` bytes.
   package static func systemName(for name: String) -> String {
@@ -228,18 +236,25 @@ extension SystemThread {
 
   /// The name under which the system lists a thread of this process, by kernel id; nil when there
   /// is no such thread now.
-  package static func name(ofThread id: UInt32) -> String? {
-    guard let file = unsafe fopen("/proc/self/task/\(id)/comm", "re") else { return nil }
-    defer { _ = unsafe fclose(file) }
-    var buffer = [CChar](repeating: 0, count: 64)
-    guard unsafe fgets(&buffer, CInt(buffer.count), file) != nil else { return nil }
-    let bytes = buffer.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }
-    return String(decoding: bytes, as: UTF8.self)
+  ///
+  /// - Throws: when there is no descriptor or memory for that (`EMFILE`, `ENFILE`, `ENOMEM`).
+  package static func name(ofThread id: UInt32) throws(ThreadingError) -> String? {
+    guard let text = try SystemFile.textIfThere(of: "/proc/self/task/\(id)/comm") else {
+      return nil
+    }
+    return String(text.prefix { $0 != "\n" })
   }
+
+  /// Whether this process has a thread of that kernel id now. Costs a system call, and no descriptor.
+  package static func isThere(_ id: UInt32) -> Bool { SystemTask.processorTime(of: id) != nil }
 
   /// A thread of this process as messages name it: its kernel id, and its name in the listings.
   package static func describe(_ id: UInt32) -> String {
-    "thread \(id) \"\(name(ofThread: id) ?? "ended")\""
+    do throws(ThreadingError) {
+      return "thread \(id) \"\(try name(ofThread: id) ?? "ended")\""
+    } catch {
+      return "thread \(id)"
+    }
   }
 
   /// Runs `body` with some signals blocked for the calling thread, beside those that are already.

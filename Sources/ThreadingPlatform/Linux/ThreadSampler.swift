@@ -19,7 +19,7 @@ package enum ThreadSampler {
     case noAnswer
     /// There is no such thread now.
     case ended
-    /// The system refused the signal, with this `errno`.
+    /// The system refused the signal or what is needed before it, with this `errno`.
     case refused(CInt)
     /// No real-time signal is left for this use.
     case noSignal
@@ -31,7 +31,7 @@ package enum ThreadSampler {
     // relaxed: the handler is asked of the kernel, which orders the rest.
     let known = chosenSignal.load(ordering: .relaxed)
     if known != 0 { return known }
-    enter()
+    _ = enter(until: .distantFuture)
     defer { leave() }
     if chosenSignal.load(ordering: .relaxed) == 0, let free = installOnFreeSignal() {
       chosenSignal.store(free, ordering: .relaxed)
@@ -78,9 +78,13 @@ package enum ThreadSampler {
     _ thread: UInt32, withFrames: Bool, until deadline: MonotonicInstant
   ) -> Result<Sample, Failure> {
     guard let signal else { return .failure(.noSignal) }
-    guard let blocked = SystemTask.blockedSignals(of: thread) else { return .failure(.ended) }
-    if blocked.contains(signal) { return .failure(.blocksSignal) }
-    enter()
+    do throws(ThreadingError) {
+      guard let blocked = try SystemTask.blockedSignals(of: thread) else { return .failure(.ended) }
+      if blocked.contains(signal) { return .failure(.blocksSignal) }
+    } catch {
+      return .failure(.refused(error.code))
+    }
+    guard enter(until: deadline) else { return .failure(.noAnswer) }
     defer { leave() }
     var sample = ctp_sample()
     var limit = deadline.timespec
@@ -109,17 +113,18 @@ package enum ThreadSampler {
     return Array(frames.prefix(Int(count)))
   }
 
-  private static func enter() {
+  /// - Returns: false when the moment came first.
+  private static func enter(until deadline: MonotonicInstant) -> Bool {
     let mine = ctp_get_fork_generation() + 1
     while true {
       let seen = busy.load(ordering: .relaxed)
       if seen == mine {
-        _ = Futex.wait(busy, while: seen)
+        if Futex.wait(busy, while: seen, until: deadline) == .timedOut { return false }
         continue
       }
       // acquiring: pairs with the release in `leave`: samples come one after another.
       if busy.compareExchange(expected: seen, desired: mine, ordering: .acquiring).exchanged {
-        return
+        return true
       }
     }
   }

@@ -4,7 +4,7 @@ public import Synchronization
 /// Lets other threads end the waits of one thread, for good.
 ///
 /// What can be ended is a wait that could time out: ``Futex/wait(_:while:until:)`` with the very
-/// moment that ``begin(until:)`` has given, until ``end()``. It then answers that the moment has come,
+/// moment that ``begin(until:)`` has given, until ``end(_:)``. It then answers that the moment has come,
 /// so whatever waits there leaves as it does when its time is up, and no lock knows of interruptions.
 /// Waits without a limit, which the locks make on the way and which must not fail, and waits with
 /// other limits, which a caller's closure may make in between, are not ended.
@@ -42,20 +42,33 @@ package final class WaitInterruption: Sendable {
 
   // MARK: For the thread itself
 
-  /// A moment that never comes, and yet is a limit: the one of a wait that only an interruption ends.
-  private static var never: MonotonicInstant { MonotonicInstant(nanoseconds: .max - 1) }
-
-  /// From here to ``end()``, the calling thread's waits with the returned limit can be ended.
-  ///
-  /// - Returns: the limit to wait with: `deadline`, or one that never comes.
-  package func begin(until deadline: MonotonicInstant) -> MonotonicInstant {
-    let limit = min(deadline, Self.never)
-    unsafe ctp_set_wait_interruption(Unmanaged.passUnretained(self).toOpaque(), limit.nanoseconds)
-    return limit
+  /// The calling thread's waits with one limit that can be ended, and what could be before.
+  @safe package struct Turn {
+    /// The limit to wait with: a nanosecond after the moment that was given, so that no wait which a
+    /// caller's closure makes with that very moment is taken for it; or a moment that never comes, and
+    /// yet is a limit.
+    package let limit: MonotonicInstant
+    fileprivate let outer: UnsafeMutableRawPointer?
+    fileprivate let outerLimit: Int64
   }
 
-  /// Ends what ``begin(until:)`` began on the calling thread, if it has not ended. Not nested.
-  package static func end() {
+  /// From here to ``end(_:)``, the calling thread's waits with the limit of the turn can be ended, and
+  /// none of an outer turn.
+  package func begin(until deadline: MonotonicInstant) -> Turn {
+    let limit = MonotonicInstant(nanoseconds: min(deadline.nanoseconds, .max - 2) + 1)
+    let turn = unsafe Turn(
+      limit: limit, outer: ctp_get_wait_interruption(), outerLimit: ctp_get_wait_limit())
+    unsafe ctp_set_wait_interruption(Unmanaged.passUnretained(self).toOpaque(), limit.nanoseconds)
+    return turn
+  }
+
+  /// Ends what ``begin(until:)`` began on the calling thread, the turns in it first.
+  package static func end(_ turn: Turn) {
+    unsafe ctp_set_wait_interruption(turn.outer, turn.outerLimit)
+  }
+
+  /// Makes no wait of the calling thread one that can be ended, until the turn is over.
+  package static func suspend() {
     ctp_set_wait_interruption(nil, 0)
   }
 
@@ -63,11 +76,11 @@ package final class WaitInterruption: Sendable {
   ///
   /// - Returns: whether an interruption was asked for.
   package func sleep(until deadline: MonotonicInstant) -> Bool {
-    let limit = begin(until: deadline)
-    defer { Self.end() }
+    let turn = begin(until: deadline)
+    defer { Self.end(turn) }
     while !isAsked {
       // The wait announces this word itself, which makes it `announced`.
-      if Futex.wait(word, while: Self.announced, until: limit) == .timedOut { return isAsked }
+      if Futex.wait(word, while: Self.announced, until: turn.limit) == .timedOut { return isAsked }
     }
     return true
   }

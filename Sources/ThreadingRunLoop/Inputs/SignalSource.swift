@@ -53,13 +53,19 @@ public final class SignalSource: InputSource, @unchecked Sendable {
   /// takes it.
   ///
   /// Blocking is each thread's own affair and may change at any time: the answer is for finding out why
-  /// nothing comes. False where there is no `proc` file system, which tells.
+  /// nothing comes. False where there is no `proc` file system, which tells, or no descriptor to read it.
   ///
   /// - Complexity: A few system calls for each thread, up to the first that takes the signal.
   public var isBlockedEverywhere: Bool {
-    let threads = SystemTask.identifiers()
-    return !threads.isEmpty
-      && threads.allSatisfy { SystemTask.blockedSignals(of: $0)?.contains(signal) ?? true }
+    guard let threads = try? SystemTask.identifiers(), !threads.isEmpty else { return false }
+    do throws(ThreadingError) {
+      for thread in threads {
+        if try SystemTask.blockedSignals(of: thread)?.contains(signal) == false { return false }
+      }
+    } catch {
+      return false
+    }
+    return true
   }
 
   /// Has the calling thread take the signal, if it was blocking it: what waits comes at once.

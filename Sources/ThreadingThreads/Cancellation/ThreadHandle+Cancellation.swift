@@ -9,8 +9,9 @@ extension ThreadHandle {
   /// May be called at any time, also before the start. The first call counts; the thread stays
   /// cancelled, and the reason stays.
   ///
-  /// When this returns, the thread sleeps in no such wait any more. Handlers of ``onCancel(_:)`` are
-  /// called by this call, on the calling thread, in the order in which they were added.
+  /// When the call that counts returns, the thread sleeps in no such wait any more. It calls the handlers
+  /// of ``onCancel(_:)``, on the calling thread, in the order in which they were added. Further calls
+  /// return at once, which may be before.
   ///
   /// - Parameter reason: what ``cancellationReason`` and ``ThreadCancelled`` say.
   public func cancel(reason: String? = nil) {
@@ -53,12 +54,23 @@ extension ThreadHandle {
   /// - Throws: ``ThreadCancelled`` with the reason.
   @inlinable
   public static func checkCancellation() throws(ThreadCancelled) {
-    guard let record = unsafe ctp_get_thread_record() else { return }
+    guard let record = unsafe ctp_get_thread_record() else {
+      return try checkCancellationWithoutHandle()
+    }
     // SAFETY: only handles are put there, see ThreadRecordSlot, and it stays there during the call.
     let isCancelled = unsafe Unmanaged<ThreadHandle>.fromOpaque(record)._withUnsafeGuaranteedRef {
       $0.isCancelled
     }
     if isCancelled { throw ThreadCancelled(reason: current.cancellationReason) }
+  }
+
+  /// Of the threads that have not taken up their handle, only the main one can have been cancelled.
+  @inline(never)
+  @usableFromInline
+  static func checkCancellationWithoutHandle() throws(ThreadCancelled) {
+    if main.isCancelled && main.isCurrentMain {
+      throw ThreadCancelled(reason: main.cancellationReason)
+    }
   }
 
   /// Sleeps until a moment, or until the calling thread is asked to finish early.

@@ -16,7 +16,7 @@ enum ForkGuard {
   private static let locks =
     [
       ThreadHandle.lostLock, ThreadHandle.affinityLock, ControlGroups.substituteLock,
-      ThreadLocalNumbers.lock,
+      ThreadLocalNumbers.lock, firstThreadLock,
     ] + ThreadLocalDirectoryLocks.all
 
   /// Values that are made at their first use are made now. A thread that was in the middle of making
@@ -30,18 +30,44 @@ enum ForkGuard {
     AvailableParallelism.makeValues()
   }
 
+  private static let firstThreadLock = ForkSafeLock()
+  // SAFETY of nonisolated(unsafe): the first only touched with `firstThreadLock` held, the second by the
+  // thread that forks, with the lock that it takes first.
+  private nonisolated(unsafe) static var firstThread: ThreadHandle?
+  private nonisolated(unsafe) static var parentsFirstThread: ThreadHandle?
+
+  /// The thread that the process has begun with, whose id is the process's: the main thread, or in a
+  /// forked child the one that forked.
+  static var firstThreadOfProcess: ThreadHandle {
+    let forker = firstThreadLock.withLock { unsafe firstThread }
+    return ForkedProcess.isCurrent ? forker ?? .main : .main
+  }
+
+  private static func exchangeFirstThread(_ handle: ThreadHandle?) -> ThreadHandle? {
+    firstThreadLock.withLock {
+      let old = unsafe firstThread
+      unsafe firstThread = handle
+      return old
+    }
+  }
+
   fileprivate static func before() {
     makeValues()
     // The thread goes on as the child's first. Without a handle of its own it would take the child's first
     // look at it for the main thread's.
     _ = ThreadHandle.current
     ThreadHandle.ringLock.beforeFork(isFirst: true)
-    ThreadHandle.withCurrentIfAny { $0.beforeFork() }
+    ThreadHandle.withCurrentIfAny {
+      $0.beforeFork()
+      unsafe parentsFirstThread = exchangeFirstThread($0)
+    }
     for lock in locks { lock.beforeFork() }
   }
 
   fileprivate static func afterInParent() {
     for lock in locks.reversed() { lock.afterForkInParent() }
+    _ = exchangeFirstThread(unsafe parentsFirstThread)
+    unsafe parentsFirstThread = nil
     ThreadHandle.withCurrentIfAny { $0.afterForkInParent() }
     ThreadHandle.ringLock.afterForkInParent()
   }

@@ -48,7 +48,7 @@ public struct ThreadDump: Sendable {
     case noAnswer
     /// It has ended meanwhile.
     case ended
-    /// The system refused to send the signal, with this `errno`.
+    /// The system refused to send the signal, or to tell what is needed before, with this `errno`.
     case refused(Int32)
   }
 
@@ -72,7 +72,8 @@ public struct ThreadDump: Sendable {
   ///   - total: how long the whole may take; threads that are not reached in that time have the gap
   ///     ``Gap/noAnswer``.
   /// - Returns: the dump; it has at least the calling thread wherever there is a `proc` file system.
-  /// - Throws: a ``ThreadingError`` (`EAGAIN`) when every real-time signal is in use.
+  /// - Throws: a ``ThreadingError``: `EAGAIN` when every real-time signal is in use; `EMFILE` or `ENFILE`
+  ///   when no descriptor is left to read what the system tells of the threads.
   public static func capture(
     waiting limit: Duration = .milliseconds(100), inAll total: Duration = .seconds(2)
   ) throws(ThreadingError) -> ThreadDump {
@@ -83,7 +84,7 @@ public struct ThreadDump: Sendable {
     }
     let end = MonotonicInstant.now.advanced(by: total)
     return ThreadDump(
-      threads: ThreadSnapshot.all().map { thread in
+      threads: try ThreadSnapshot.all().map { thread in
         let deadline = min(end, .now.advanced(by: limit))
         return Entry(thread, until: deadline)
       })

@@ -1,10 +1,10 @@
-internal import ThreadingPlatform
+public import ThreadingPlatform
 
 /// What one thread of the process was like at one moment, whoever started it: a value that does not
 /// change and keeps nothing alive but the thread's handle.
 ///
 /// ```swift
-/// for thread in ThreadSnapshot.all() { print(thread) }
+/// for thread in try ThreadSnapshot.all() { print(thread) }
 /// ```
 public struct ThreadSnapshot: Sendable, Identifiable {
   /// What the kernel has a thread doing.
@@ -57,27 +57,38 @@ public struct ThreadSnapshot: Sendable, Identifiable {
   /// that ends meanwhile is left out, and one that begins meanwhile may be. Costs some system calls a thread, and no thread is disturbed.
   ///
   /// - Returns: the threads; empty where there is no `proc` file system.
-  public static func all() -> [ThreadSnapshot] {
-    SystemTask.identifiers().compactMap { ThreadSnapshot(id: $0) }
+  /// - Throws: a ``ThreadingError`` (`EMFILE`, `ENFILE`) when no descriptor is left to read it.
+  public static func all() throws(ThreadingError) -> [ThreadSnapshot] {
+    var snapshots: [ThreadSnapshot] = []
+    for id in try SystemTask.identifiers() {
+      if let snapshot = try ThreadSnapshot(ofThread: id) { snapshots.append(snapshot) }
+    }
+    return snapshots
   }
 
-  /// The calling thread; nil where there is no `proc` file system.
+  /// The calling thread; nil where there is no `proc` file system, or no descriptor left to read it.
   public static var current: ThreadSnapshot? { ThreadSnapshot(id: ThreadHandle.current.kernelID) }
 
-  /// A thread of the process by its kernel id; nil when there is no such thread, or no `proc` file
-  /// system. Costs some system calls.
+  /// A thread of the process by its kernel id; nil when there is no such thread, no `proc` file system,
+  /// or no descriptor left to read it. Costs some system calls.
   ///
   /// - Parameter id: as ``ThreadHandle/kernelID`` and ``ThreadSnapshot/id`` tell it.
   public init?(id: UInt32) {
-    guard let letter = SystemTask.stateLetter(of: id),
-      let listedName = SystemThread.name(ofThread: id),
+    guard let snapshot = try? ThreadSnapshot(ofThread: id) else { return nil }
+    self = snapshot
+  }
+
+  /// - Throws: when nothing can be said of the thread.
+  private init?(ofThread id: UInt32) throws(ThreadingError) {
+    guard let letter = try SystemTask.stateLetter(of: id),
+      let listedName = try SystemThread.name(ofThread: id),
       let time = SystemTask.processorTime(of: id)
     else { return nil }
     let handle =
       if id == SystemThread.currentID {
         ThreadHandle.current
       } else if id == SystemThread.processID {
-        ThreadHandle.main
+        ForkGuard.firstThreadOfProcess
       } else {
         ThreadRegistry.current.handle(of: id)
       }

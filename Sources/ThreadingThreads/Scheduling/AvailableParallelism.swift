@@ -1,5 +1,5 @@
 internal import Synchronization
-internal import ThreadingPlatform
+package import ThreadingPlatform
 
 /// How many threads can really run at once: the width to choose for a pool of busy threads.
 public enum AvailableParallelism {
@@ -9,8 +9,18 @@ public enum AvailableParallelism {
   /// Both are what the process's container has: the set of allowed processors, and the quotas of its
   /// control groups (version 1 and 2) and all groups around them. Read anew at each call, since they may
   /// be changed; costs some reads of files.
-  public static var current: Int {
-    width(cpus: (try? CPUSet.allowed().count) ?? 1, groups: .ofThisProcess)
+  ///
+  /// A quota that cannot be read, because the process has no descriptor left, is taken for none.
+  public static var current: Int { measured.width }
+
+  /// The width, and whether everything could be read.
+  private static var measured: (width: Int, isCertain: Bool) {
+    let cpus = (try? CPUSet.allowed().count) ?? 1
+    do throws(ThreadingError) {
+      return (try width(cpus: cpus, groups: .ofThisProcess), true)
+    } catch {
+      return (max(1, cpus), false)
+    }
   }
 
   /// ``current`` as it was for who asked first: for paths on which files must not be read.
@@ -18,7 +28,8 @@ public enum AvailableParallelism {
     // relaxed: no data goes with the number. Threads that ask at once all take the first one's.
     let known = initialWidth.load(ordering: .relaxed)
     if known != 0 { return known }
-    let width = current
+    let (width, isCertain) = measured
+    guard isCertain else { return width }
     let (isFirst, other) = initialWidth.compareExchange(
       expected: 0, desired: width, ordering: .relaxed)
     return isFirst ? width : other
@@ -31,8 +42,10 @@ public enum AvailableParallelism {
   static func makeValues() { _ = initialWidth.load(ordering: .relaxed) }
 
   /// The width for a number of allowed processors and the quotas of control groups.
-  package static func width(cpus: Int, groups: ControlGroups) -> Int {
-    guard let share = groups.processorShare() else { return max(1, cpus) }
+  ///
+  /// - Throws: when the quotas cannot be read for want of a descriptor.
+  package static func width(cpus: Int, groups: ControlGroups) throws(ThreadingError) -> Int {
+    guard let share = try groups.processorShare() else { return max(1, cpus) }
     return max(1, min(cpus, Int(min(share.rounded(.up), Double(Int32.max)))))
   }
 }
@@ -60,14 +73,19 @@ package struct ControlGroups: Sendable {
   private nonisolated(unsafe) static var chosenSubstitute: ControlGroups?
 
   package static var ofThisProcess: ControlGroups {
-    if let groups = substitute { return groups }
-    return ControlGroups(
-      membership: SystemFile.text(of: "/proc/self/cgroup") ?? "", mount: "/sys/fs/cgroup")
+    get throws(ThreadingError) {
+      if let groups = substitute { return groups }
+      return ControlGroups(
+        membership: try SystemFile.textIfThere(of: "/proc/self/cgroup") ?? "",
+        mount: "/sys/fs/cgroup")
+    }
   }
 
   /// The smallest quota of processor time in all groups that the process is in, in processors; nil when
   /// there is none.
-  package func processorShare() -> Double? {
+  ///
+  /// - Throws: when the files cannot be read for want of a descriptor.
+  package func processorShare() throws(ThreadingError) -> Double? {
     var shares: [Double] = []
     for line in membership.split(separator: "\n") {
       // Number, controllers, path: "4:cpu,cpuacct:/a/b"; version 2 has "0::/a/b".
@@ -77,11 +95,11 @@ package struct ControlGroups: Sendable {
       if fields[0] == "0" && controllers.isEmpty {
         // A mixed system has version 2 in a folder of its own.
         for root in [mount, mount + "/unified"] {
-          shares += groups(of: fields[2]).compactMap { Self.shareV2(root + $0) }
+          for group in groups(of: fields[2]) { shares += try Self.shareV2(root + group) }
         }
       } else if controllers.contains("cpu") {
         for root in [mount + "/cpu", mount + "/" + fields[1]] {
-          shares += groups(of: fields[2]).compactMap { Self.shareV1(root + $0) }
+          for group in groups(of: fields[2]) { shares += try Self.shareV1(root + group) }
         }
       }
     }
@@ -101,29 +119,27 @@ package struct ControlGroups: Sendable {
   }
 
   /// `cpu.max` holds quota and period in microseconds: "150000 100000", or "max 100000".
-  private static func shareV2(_ group: String) -> Double? {
-    let fields =
-      SystemFile.text(of: group + "/cpu.max")?.split(whereSeparator: \.isWhitespace) ?? []
+  private static func shareV2(_ group: String) throws(ThreadingError) -> [Double] {
+    let text = try SystemFile.textIfThere(of: group + "/cpu.max")
+    let fields = text?.split(whereSeparator: \.isWhitespace) ?? []
     guard fields.count == 2, let quota = Double(fields[0]), let period = Double(fields[1]) else {
-      return nil
+      return []
     }
     return share(quota, period)
   }
 
   /// The quota of version 1 is -1 for none.
-  private static func shareV1(_ group: String) -> Double? {
-    func number(_ name: String) -> Double? {
-      SystemFile.text(of: group + "/" + name).flatMap { text in
-        text.split(whereSeparator: \.isWhitespace).first.flatMap { Double($0) }
-      }
+  private static func shareV1(_ group: String) throws(ThreadingError) -> [Double] {
+    func number(_ name: String) throws(ThreadingError) -> Double? {
+      let text = try SystemFile.textIfThere(of: group + "/" + name)
+      return text?.split(whereSeparator: \.isWhitespace).first.flatMap { Double($0) }
     }
-    guard let quota = number("cpu.cfs_quota_us"), let period = number("cpu.cfs_period_us") else {
-      return nil
-    }
+    guard let quota = try number("cpu.cfs_quota_us"), let period = try number("cpu.cfs_period_us")
+    else { return [] }
     return share(quota, period)
   }
 
-  private static func share(_ quota: Double, _ period: Double) -> Double? {
-    quota > 0 && period > 0 ? quota / period : nil
+  private static func share(_ quota: Double, _ period: Double) -> [Double] {
+    quota > 0 && period > 0 ? [quota / period] : []
   }
 }

@@ -102,13 +102,14 @@ public struct CPUSet: Sendable, Hashable, SetAlgebra {
   /// Whether no processor is in the set.
   public var isEmpty: Bool { words.isEmpty }
 
-  /// The processors that this process may use, as its container and its starter have set it. Those of a
-  /// thread may be fewer, see ``ThreadHandle/affinity()``.
+  /// The processors that this process may use, as its container and its starter have set it: those of
+  /// its main thread. Those of another thread may be fewer, see ``ThreadHandle/affinity()``. Once the
+  /// main thread has been given processors by ``ThreadHandle/setAffinity(_:)``, they are those that it
+  /// had before. Costs a system call.
   ///
   /// - Throws: a ``ThreadingError`` if the system does not tell.
   public static func allowed() throws(ThreadingError) -> CPUSet {
-    if let before = ThreadHandle.affinityBeforePinning { return before }
-    return CPUSet(words: try SystemScheduling.affinity(of: SystemThread.processID))
+    try ThreadHandle.processAffinity()
   }
 
   // MARK: SetAlgebra

@@ -16,7 +16,9 @@ extension ThreadHandle {
   /// - Parameters:
   ///   - policy: the policy to put in force.
   ///   - resetsOnFork: whether what the thread starts is put back to the usual scheduling, as for
-  ///     ``ThreadAttributes/resetsSchedulingOnFork``; nil for whether the policy is privileged.
+  ///     ``ThreadAttributes/resetsSchedulingOnFork``; nil for whether the policy is privileged. A mark
+  ///     that is there, and that the process lacks the right to take off, then stays: it has no effect
+  ///     under a policy that is not privileged.
   /// - Throws: a ``ThreadingError``: `EINVAL` for a value out of range, `EPERM` when the process lacks
   ///   the right, `EBUSY` for deadlines that cannot be kept, `ESRCH` for a thread that has not been
   ///   started or has ended. The thread is then scheduled as before.
@@ -25,7 +27,16 @@ extension ThreadHandle {
   ) throws(ThreadingError) {
     let parameters = try policy.parameters(resetsOnFork: resetsOnFork)
     try withLiveID("setScheduling") { id throws(ThreadingError) in
-      try Self.schedule(parameters, thread: id)
+      do throws(ThreadingError) {
+        try Self.schedule(parameters, thread: id)
+      } catch {
+        guard resetsOnFork == nil, error.codeName == "EPERM", !parameters.resetsOnFork,
+          try SystemScheduling.parameters(of: id)?.resetsOnFork == true
+        else { throw error }
+        var marked = parameters
+        marked.resetsOnFork = true
+        try Self.schedule(marked, thread: id)
+      }
     }
   }
 
@@ -60,8 +71,9 @@ extension ThreadHandle {
     }
   }
 
-  /// Changes the processors that the thread may run on. Threads that it starts do not inherit them: they
-  /// get what their own attributes say, or else all that the process may use.
+  /// Changes the processors that the thread may run on. Threads of this package that it starts do not
+  /// inherit them: they get what their own attributes say, or else all that the process may use. What
+  /// it has Foundation, Dispatch or the C library start does, as the kernel hands them on.
   ///
   /// - Parameter cpus: must be allowed to the process, all of them.
   /// - Throws: a ``ThreadingError``: `EINVAL` for an empty set or one with processors that the process
@@ -78,17 +90,31 @@ extension ThreadHandle {
 // MARK: - What starting a thread needs as well
 
 extension ThreadHandle {
-  /// What the process might use before the package narrowed the processors of any thread, the main
-  /// thread among them.
-  static var affinityBeforePinning: CPUSet? { affinityLock.withLock { unsafe originalAffinity } }
+  /// The processors that the process may use: those of its main thread, as they are now, or as they
+  /// were before the package narrowed them.
+  static func processAffinity() throws(ThreadingError) -> CPUSet {
+    try affinityLock.withLock { () throws(ThreadingError) in
+      if let before = unsafe mainAffinity { return before }
+      return CPUSet(words: try SystemScheduling.affinity(of: SystemThread.processID))
+    }
+  }
 
   static let affinityLock = ForkSafeLock()
+  /// What the main thread had before it was given processors of its own; nil if it has none.
   // SAFETY of nonisolated(unsafe): only touched with `affinityLock` held.
-  private nonisolated(unsafe) static var originalAffinity: CPUSet?
+  private nonisolated(unsafe) static var mainAffinity: CPUSet?
 
-  /// What a thread without processors of its own is to get from the calling one: nil if that has none
-  /// of its own either, for then it inherits what everybody has.
-  static var affinityForChild: CPUSet? { current.isPinned ? affinityBeforePinning : nil }
+  /// What a thread without processors of its own is to get from the calling one: nil where it inherits
+  /// what everybody has.
+  ///
+  /// A thread of other origin may have been narrowed by those who made it.
+  static func affinityForChild() throws(ThreadingError) -> CPUSet? {
+    let starter = current
+    guard starter.isPinned || starter.origin == .other else { return nil }
+    let all = try processAffinity()
+    if starter.isPinned { return all }
+    return CPUSet(words: try SystemScheduling.affinity(of: 0)) == all ? nil : all
+  }
 
   /// - Parameters:
   ///   - cpus: where the thread may run.
@@ -96,11 +122,25 @@ extension ThreadHandle {
   ///   - isOwn: whether they are the thread's own, and not all that the process may use.
   /// - Throws: what the system refuses.
   func pin(_ cpus: CPUSet, thread: UInt32, isOwn: Bool) throws(ThreadingError) {
-    let allowed = try CPUSet.allowed()
-    Self.affinityLock.withLock {
-      if unsafe Self.originalAffinity == nil { unsafe Self.originalAffinity = allowed }
+    guard isMain else { return try set(cpus, thread: thread, isOwn: isOwn) }
+    try Self.affinityLock.withLock { () throws(ThreadingError) in
+      var before = unsafe Self.mainAffinity
+      if before == nil { before = CPUSet(words: try SystemScheduling.affinity(of: thread)) }
+      try set(cpus, thread: thread, isOwn: isOwn)
+      unsafe Self.mainAffinity = before
     }
-    try SystemScheduling.setAffinity(cpus.words, of: thread)
+  }
+
+  private func set(_ cpus: CPUSet, thread: UInt32, isOwn: Bool) throws(ThreadingError) {
+    // Marked before: what the thread starts meanwhile may have the new ones already.
+    let wasPinned = isPinned
+    if isOwn { isPinned = true }
+    do throws(ThreadingError) {
+      try SystemScheduling.setAffinity(cpus.words, of: thread)
+    } catch {
+      isPinned = wasPinned
+      throw error
+    }
     isPinned = isOwn
   }
 
@@ -112,6 +152,8 @@ extension ThreadHandle {
     } catch {
       let reason =
         switch error.codeName {
+        case "EPERM" where parameters.policy == .deadline:
+          "it needs CAP_SYS_NICE, and a thread that may run on all processors"
         case "EPERM", "EACCES":
           "it needs CAP_SYS_NICE, or a limit (RLIMIT_NICE, RLIMIT_RTPRIO) that allows it"
         case "EBUSY": "the kernel cannot promise these deadlines beside those it has promised"

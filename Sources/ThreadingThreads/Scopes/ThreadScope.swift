@@ -18,11 +18,16 @@ public final class ThreadScope: Sendable {
     /// At how many entries those that have ended are sorted out.
     var limit = 16
     var firstError: (any Error)?
+    /// What joins the threads that run on stacks of the caller's, which only a join gives back.
+    var joins: [@Sendable () -> Void] = []
     var isCancelled = false
     var reason: String?
   }
 
-  fileprivate init() {}
+  /// The thread that has entered the scope.
+  private let owner: ThreadHandle
+
+  fileprivate init(owner: ThreadHandle) { self.owner = owner }
 
   /// Starts a thread of the scope.
   ///
@@ -52,11 +57,16 @@ public final class ThreadScope: Sendable {
     }
     // Entered before the start, so that the scope cannot be left between the two.
     enter(thread.handle)
+    unsafe thread.handle.scopeOwner = owner
     do throws(ThreadingError) {
       try thread.start()
     } catch {
       withState { state in state.threads.removeAll { $0 === thread.handle } }
       throw error
+    }
+    if attributes.stack != nil {
+      // Waits for nothing but the last steps of a thread that has finished.
+      withState { state in state.joins.append { _ = try? thread.result(until: .distantFuture) } }
     }
     return thread
   }
@@ -124,13 +134,20 @@ public final class ThreadScope: Sendable {
       }
       if present.isEmpty { break }
       for thread in present {
-        let state = thread.phase.wait(
-          until: .distantFuture, while: { $0 == .starting || $0 == .running })
+        let state = thread.withScopeWait {
+          thread.phase.wait(until: .distantFuture, while: { $0 == .starting || $0 == .running })
+        }
         // A thread that is not of the scope is between entering and starting one.
         if state == .notStarted { SystemThread.yield() }
       }
     }
-    return withState { $0.firstError }
+    var joins: [@Sendable () -> Void] = []
+    let firstError = withState { state in
+      swap(&joins, &state.joins)
+      return state.firstError
+    }
+    for join in joins { join() }
+    return firstError
   }
 }
 
@@ -147,15 +164,19 @@ public final class ThreadScope: Sendable {
 /// If a thread of the scope or `body` throws, the other threads are cancelled. So are all of them if the
 /// calling thread is cancelled.
 ///
-/// Everything that the threads wrote happens before the return.
+/// Everything that the threads wrote happens before the return, and stacks of the caller's that they ran
+/// on are free.
+///
+/// A thread of the scope that joins the one that has entered it is refused (`EDEADLK`): that one cannot
+/// end before.
 ///
 /// - Parameter body: starts the threads. It may join them, or leave that to the scope.
 /// - Returns: what `body` returned.
 /// - Throws: the first error that a thread of the scope or `body` threw.
 @available(*, noasync, message: "withThreads blocks the calling thread")
 public func withThreads<Output>(_ body: (ThreadScope) throws -> Output) throws -> Output {
-  let scope = ThreadScope()
   let caller = ThreadHandle.current
+  let scope = ThreadScope(owner: caller)
   caller.enter(scope)
   defer { caller.leaveScope() }
   return try ThreadHandle.withCancellationHandler({

@@ -142,7 +142,14 @@ open class PosixThread<Output: Sendable, Failure: Error>: ManagedThread, @unchec
   private func launch(
     _ native: SystemThread.Attributes, _ setup: ThreadSetup?
   ) throws(ThreadingError) {
-    if attributes.keepsProcessOpen { handle.keepProcessOpen() }
+    if attributes.keepsProcessOpen {
+      do throws(ThreadingError) {
+        try handle.keepProcessOpen()
+      } catch {
+        attributes.stack?.giveBack()
+        throw error
+      }
+    }
     if attributes.isDetached { custody.startDetached() }
     do throws(ThreadingError) {
       let system = try SystemThread.start(native) { [self] in

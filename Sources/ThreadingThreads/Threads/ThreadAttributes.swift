@@ -16,7 +16,9 @@ public struct ThreadAttributes: Sendable, Hashable {
   /// The thread's name, of any length. The system's listings (`ps`, debuggers) show as much of it as
   /// the system keeps: on Linux whole characters within 15 bytes.
   ///
-  /// nil leaves the thread without a name; the system then lists it under the program's name.
+  /// nil leaves the thread without a name; the system then lists it under the program's name, whatever
+  /// its starter is called. (A starter that is renamed behind the toolkit's back, by `prctl` or
+  /// `pthread_setname_np` on a thread of ours without a name, passes that name on, as the kernel does.)
   public var name: String?
 
   /// The size of the stack in bytes: what the thread's own frames can take, at least.
@@ -81,7 +83,9 @@ public struct ThreadAttributes: Sendable, Hashable {
   ///
   /// The wait comes where the handlers of `atexit` are called: before those that were registered before
   /// the first such thread was started, and after those registered later. The thread that exits does
-  /// not wait for itself, and other threads run on meanwhile. The status of the process is the one that
+  /// not wait for itself, and other threads run on meanwhile. While the process is waiting, such a thread
+  /// is to return and not to exit: a C library that lets one exit run at a time (glibc from 2.41 on)
+  /// would have the two wait for each other. The status of the process is the one that
   /// `exit` was given.
   ///
   /// Only an exit of this kind waits. A signal that ends the process, `abort`, `fatalError`, `_exit`

@@ -27,8 +27,7 @@ extension ThreadHandle {
       case .notStarted:
         throw ThreadingError.refused(
           by: method, code: .noThread, "\(self) has no end to wait for: it was not started")
-      case .starting: break
-      case .running:
+      case .starting, .running:
         let watcher = EndWatcher()
         let isWatching = await withTaskCancellationHandler {
           await withCheckedContinuation { watcher.wait(with: $0, for: self) }
@@ -37,8 +36,7 @@ extension ThreadHandle {
         }
         if isWatching && state != .finished { throw CancellationError() }
       }
-      // Another thread is in the middle of `start()`, which may still be refused; or this one is in its
-      // last steps.
+      // The start was refused, or the thread is in its last steps.
       try Task.checkCancellation()
       if state != .finished { await Task.yield() }
     }
@@ -67,7 +65,8 @@ final class EndWatcher: Sendable {
       continuation.resume(returning: true)
       return
     }
-    if !thread.addEndWatcher(self) { finish(false) }
+    // After it: a refused start tells the watchers that it finds, see `endStart`.
+    if !thread.addEndWatcher(self) || thread.state == .notStarted { finish(false) }
   }
 
   /// Whether the thread's end need not be told any more.

@@ -60,6 +60,10 @@ extension ThreadHandle {
   /// A thread for which nobody waits closes no ring and looks at no other thread's note, so a chain of
   /// joins of any length costs each of them the same, if they come in its order or against it.
   ///
+  /// A thread that was started in a scope has one more that waits for it, from its start on: the one that
+  /// entered the scope. A ring that is closed by that one's leaving is not broken, for leaving cannot be
+  /// refused; it takes three threads, as one that joins its own scope's owner is refused at any time.
+  ///
   /// - Parameters:
   ///   - family: the name of the thread's class.
   ///   - body: the wait.
@@ -70,15 +74,15 @@ extension ThreadHandle {
   ) throws(ThreadingError) -> Result {
     let me = ThreadHandle.current
     me.awaited = self
+    defer { me.awaited = nil }
     // sequentially consistent, both: each thread of a ring writes its neighbour's count and then reads
     // its own; not all can read what was there before.
     joiners.wrappingAdd(1, ordering: .sequentiallyConsistent)
-    defer {
-      me.awaited = nil
-      // relaxed: a count that is too high costs a look at the notes.
-      joiners.wrappingSubtract(1, ordering: .relaxed)
-    }
-    if me.joiners.load(ordering: .sequentiallyConsistent) != 0, me.isInRing,
+    // relaxed: a count that is too high costs a look at the notes.
+    defer { joiners.wrappingSubtract(1, ordering: .relaxed) }
+    let isAwaited =
+      unsafe me.joiners.load(ordering: .sequentiallyConsistent) != 0 || me.scopeOwner != nil
+    if isAwaited, me.isInRing,
       let chain = me.leaveRing()
     {
       throw refusal(of: .closesCycle(chain), by: family)
@@ -86,7 +90,31 @@ extension ThreadHandle {
     return body()
   }
 
-  /// Whether the notes lead from this thread back to it.
+  /// Notes that the calling thread waits for this one, to leave a scope, while `body` runs.
+  func withScopeWait<Result>(_ body: () -> Result) -> Result {
+    let me = ThreadHandle.current
+    me.awaited = self
+    // sequentially consistent, as in `withUnlimitedWait`.
+    joiners.wrappingAdd(1, ordering: .sequentiallyConsistent)
+    defer {
+      joiners.wrappingSubtract(1, ordering: .relaxed)
+      me.awaited = nil
+    }
+    return body()
+  }
+
+  /// Whether this thread cannot end before another: it is that one, or waits for it, or for a thread that
+  /// waits so, to leave a scope.
+  private func outlasts(_ other: ThreadHandle) -> Bool {
+    var waiting: ThreadHandle? = other
+    while let thread = waiting {
+      if thread === self { return true }
+      waiting = unsafe thread.scopeOwner
+    }
+    return false
+  }
+
+  /// Whether the notes lead from this thread back to it, or to one that waits for it to leave a scope.
   private var isInRing: Bool {
     var next = awaited
     // A ring that does not lead through here, and is about to be broken by one of its own, is noticed
@@ -95,7 +123,7 @@ extension ThreadHandle {
     var steps = 0
     var stepsToMark = 1
     while let link = next {
-      if link === self { return true }
+      if link.outlasts(self) { return true }
       next = link.awaited
       if next === mark { return false }
       steps += 1
@@ -121,7 +149,7 @@ extension ThreadHandle {
       var next = awaited
       while let link = next, link !== self {
         chain += chain.isEmpty ? "\(link)" : " waits for \(link)"
-        next = link.awaited
+        next = link.outlasts(self) ? nil : link.awaited
       }
       awaited = nil
       return chain + " waits for \(self)"
@@ -142,6 +170,7 @@ extension ThreadHandle {
     guard phase.move(from: .notStarted, to: .starting) else {
       fatalError("\(family).start: \(self) was started before; it is \(state)")
     }
+    noteStarter()
     collectInheritance()
     noteBirth()
   }
@@ -150,5 +179,6 @@ extension ThreadHandle {
   package func endStart(succeeded: Bool) {
     if !succeeded { dropInheritance() }
     phase.move(from: .starting, to: succeeded ? .running : .notStarted)
+    if !succeeded { for watcher in takeEndWatchers() { watcher.finish(false) } }
   }
 }

@@ -14,22 +14,37 @@ public final class ThreadHandle: Sendable {
   let phase: ThreadPhase
 
   /// The kernel's id; 0 before the thread has stored it.
-  private let identifier: Atomic<UInt32>
+  let identifier: Atomic<UInt32>
 
   /// The system's handle, 0 before the thread has stored it.
   private let systemNumber = Atomic<UInt>(0)
 
   @usableFromInline let cancellation = ThreadCancellation()
 
-  /// Whether the thread has processors of its own. relaxed: no data goes with it.
+  /// Whether the thread has processors of its own, or is just being given some.
+  ///
+  /// sequentially consistent, with the store before the system is told: a new thread that has inherited
+  /// them from its creator was made after it, and reads what was stored.
   private let pinned = Atomic<Bool>(false)
   var isPinned: Bool {
-    get { pinned.load(ordering: .relaxed) }
-    set { pinned.store(newValue, ordering: .relaxed) }
+    get { pinned.load(ordering: .sequentiallyConsistent) }
+    set { pinned.store(newValue, ordering: .sequentiallyConsistent) }
   }
+
+  /// Whether the system lists the thread under the program's name, and has been told no other one since
+  /// the thread was there: an unnamed thread that it starts then need not be told its name.
+  ///
+  /// sequentially consistent, with the store before the system is told another name: a new thread that
+  /// has inherited that name from its creator was made after it, and reads what was stored.
+  let listedAsProgram = Atomic<Bool>(false)
 
   /// How many threads wait for this one's end without a limit, see `withUnlimitedWait`.
   let joiners = Atomic<Int>(0)
+
+  /// The thread that waits for this one's end because it has entered a scope in which this one was
+  /// started; nil for a thread of no scope.
+  // SAFETY of nonisolated(unsafe): written before the thread is started, which happens before all reads.
+  nonisolated(unsafe) var scopeOwner: ThreadHandle?
 
   /// What the thread's dictionary holds.
   @usableFromInline let values = ThreadValues()
@@ -39,7 +54,7 @@ public final class ThreadHandle: Sendable {
 
   /// The process that the thread was started in: how many forks it is away from the one that was
   /// executed. relaxed: a fork orders everything.
-  private let birthplace = Atomic<UInt32>(SystemProcess.forkGeneration)
+  let birthplace = Atomic<UInt32>(SystemProcess.forkGeneration)
 
   /// Where the thread stands in the list of live threads, see ``ThreadRegistry``.
   // SAFETY of nonisolated(unsafe): only touched with the lock of the list held.
@@ -47,7 +62,7 @@ public final class ThreadHandle: Sendable {
 
   /// Guards `record`, and is held by whoever uses the system's handle of a live thread that is not
   /// the caller: the thread takes it to end, so it cannot end meanwhile.
-  private let lock = FastMutex()
+  let lock = FastMutex()
 
   /// Stands in for the `lock` of all handles that are older than a fork, in the child: a thread that is
   /// gone may hold that for ever.
@@ -60,70 +75,7 @@ public final class ThreadHandle: Sendable {
 
   // SAFETY of nonisolated(unsafe): only touched by the thread itself, which `isCurrent` makes sure
   // of. The starter's writes before the start happen before the thread's.
-  private nonisolated(unsafe) var local = Local()
-
-  /// What any thread may ask for, with the lock held.
-  private struct Record: ~Copyable {
-    var name: Name
-    /// The thread whose end this one waits for without a limit.
-    var awaited: ThreadHandle?
-    /// Whether the system's handle may be used.
-    var isAlive = false
-    /// The thread is in its last steps: no more watchers are kept.
-    var isRetired = false
-    /// Tasks that wait for the thread's end.
-    var watchers: [EndWatcher] = []
-    /// At how many watchers those that wait no more are sorted out.
-    var watcherLimit = 16
-  }
-
-  /// A name that a fork finds whole at any moment, though a string takes two stores.
-  private struct Name: ~Copyable {
-    private var first: String?
-    private var second: String?
-    /// Which of the two it is.
-    private let isSecond: Atomic<Bool>
-
-    init(_ name: String?) {
-      first = name
-      isSecond = Atomic(false)
-    }
-
-    var current: String? { isSecond.load(ordering: .relaxed) ? second : first }
-
-    mutating func set(_ name: String?) {
-      // releasing: after the stores of the new name, also for a child, which has what was stored up to
-      // some moment.
-      if isSecond.load(ordering: .relaxed) {
-        first = name
-        isSecond.store(false, ordering: .releasing)
-      } else {
-        second = name
-        isSecond.store(true, ordering: .releasing)
-      }
-    }
-  }
-
-  /// What only the thread itself touches.
-  private struct Local {
-    var runLoop: AnyObject?
-    var operations: AnyObject?
-    var endHooks: [() -> Void] = []
-    /// How many values of thread-local variables the thread has stored.
-    var localSequence = 0
-    /// The variables of which the thread has or had a value that threads it starts inherit.
-    var inheritable: [Int] = []
-    /// What gives the thread the values that it inherits; for a thread that is to be started.
-    var inheritance: [@Sendable () -> Void] = []
-    /// Whether the thread inherits values from its starter.
-    var isHeir = true
-    /// Whether the process is to wait for the thread's end.
-    var keepsProcessOpen = false
-    /// The scopes that the thread is in, the outermost first.
-    var scopes: [ThreadScope] = []
-    /// In how many more rounds of the system's destructors `finished` is put off.
-    var roundsToStay = 0
-  }
+  nonisolated(unsafe) var local = Local()
 
   /// The handle of a thread that is to be started.
   package init(name: String?, origin: ThreadOrigin) {
@@ -134,7 +86,7 @@ public final class ThreadHandle: Sendable {
   }
 
   /// The handle of a thread that exists already.
-  private init(adopting kernelID: UInt32, origin: ThreadOrigin = .other) {
+  init(adopting kernelID: UInt32, origin: ThreadOrigin = .other) {
     self.origin = origin
     phase = ThreadPhase(.running)
     identifier = Atomic(kernelID)
@@ -199,7 +151,7 @@ public final class ThreadHandle: Sendable {
   }
 
   /// Stands in `identifier` while a thread sleeps until the id is there. Kernel ids are below 2^22.
-  private static var isAwaited: UInt32 { .max }
+  static var isAwaited: UInt32 { .max }
 
   /// How far the thread has come. A thread of other origin is running or finished. Costs a load.
   ///
@@ -228,11 +180,11 @@ public final class ThreadHandle: Sendable {
   }
 
   /// Calls `body` with the record locked.
-  private func withRecord<Result, Failure: Error>(
-    _ body: () throws(Failure) -> Result
+  func withRecord<Result, Failure: Error>(
+    _ body: (inout Record) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    if isOlderThanFork { return try Self.lostLock.withLock(body) }
-    return try lock.withLock(body)
+    func call() throws(Failure) -> Result { try unsafe body(&record) }
+    return isOlderThanFork ? try Self.lostLock.withLock(call) : try lock.withLock(call)
   }
 
   /// Notes that the thread is started in this process.
@@ -242,18 +194,19 @@ public final class ThreadHandle: Sendable {
   ///
   /// It may be set at any time and from any thread: before the start, while the thread runs, and
   /// after its end. The system's listings follow while the thread lives, with as many whole characters
-  /// as the system keeps (15 bytes on Linux). Naming the main thread does not touch the listings,
+  /// as the system keeps (15 bytes on Linux); from another thread, if a descriptor is left for that. Naming the main thread does not touch the listings,
   /// where its name is the name of the whole process.
   ///
   /// Reading costs an uncontended lock; setting costs a few system calls more while the thread lives.
   public var name: String? {
-    get { withRecord { unsafe record.name.current } }
+    get { withRecord { $0.name.current } }
     set {
-      withRecord {
-        unsafe record.name.set(newValue)
-        guard unsafe record.isAlive && !isMain && !isLostToFork else { return }
+      withRecord { record in
+        record.name.set(newValue)
+        guard record.isAlive && !isMain && !isLostToFork else { return }
         // relaxed: stored by the thread before it set `isAlive` under the lock.
         let system = SystemThread(rawValue: systemNumber.load(ordering: .relaxed))
+        listedAsProgram.store(false, ordering: .sequentiallyConsistent)
         system.setName(SystemThread.systemName(for: newValue ?? SystemThread.programName))
       }
     }
@@ -265,10 +218,10 @@ public final class ThreadHandle: Sendable {
   ///
   /// - Returns: the numbers; those of the C library's own signals are among them if they are blocked.
   /// - Throws: a ``ThreadingError`` (`ESRCH`) for a thread that has not been started or has ended, and
-  ///   where there is no `proc` file system.
+  ///   where there is no `proc` file system; `EMFILE` or `ENFILE` when no descriptor is left to read it.
   public func blockedSignals() throws(ThreadingError) -> Set<Int32> {
     try withLiveID("blockedSignals") { id throws(ThreadingError) in
-      guard let signals = SystemTask.blockedSignals(of: id) else {
+      guard let signals = try SystemTask.blockedSignals(of: id) else {
         throw .refused(
           by: "ThreadHandle.blockedSignals", code: .noThread,
           "the system has no file that tells about \(SystemThread.describe(id))")
@@ -346,10 +299,17 @@ public final class ThreadHandle: Sendable {
     }
   }
 
-  /// Lets go of it after a refused start.
-  func dropInheritance() { unsafe local.inheritance = [] }
+  /// Notes, in the handle of a thread that the calling one is about to make, who makes it: the new thread
+  /// looks what it may have inherited.
+  func noteStarter() { unsafe local.starter = .current }
 
-  private func takeUpInheritance() {
+  /// Lets go of both after a refused start.
+  func dropInheritance() {
+    unsafe local.inheritance = []
+    unsafe local.starter = nil
+  }
+
+  func takeUpInheritance() {
     let steps = unsafe local.inheritance
     unsafe local.inheritance = []
     for step in steps { step() }
@@ -364,8 +324,8 @@ public final class ThreadHandle: Sendable {
     if isLostToFork { throw lostToFork("ThreadHandle.\(method)") }
     // Waits, for a thread that is just being started, until it is there.
     let id = kernelID
-    return try withRecord { () throws(ThreadingError) in
-      guard unsafe record.isAlive || isMain else {
+    return try withRecord { record throws(ThreadingError) in
+      guard record.isAlive || (isMain && !record.isRetired) else {
         throw .refused(
           by: "ThreadHandle.\(method)", code: .noThread,
           "there is no thread now: it \(id == 0 ? "was not started" : "has ended")")
@@ -394,8 +354,8 @@ public final class ThreadHandle: Sendable {
 
   /// The thread whose end this one waits for without a limit.
   var awaited: ThreadHandle? {
-    get { withRecord { unsafe record.awaited } }
-    set { withRecord { unsafe record.awaited = newValue } }
+    get { withRecord { $0.awaited } }
+    set { withRecord { $0.awaited = newValue } }
   }
 
   /// The system's handle. Only for whoever knows that the thread was started and is neither joined
@@ -408,199 +368,6 @@ public final class ThreadHandle: Sendable {
   func setSystem(_ system: SystemThread) {
     // relaxed: the thread and its starter store the same number, each before it enters `running`.
     systemNumber.store(system.rawValue, ordering: .relaxed)
-  }
-}
-
-// MARK: - Forks
-
-extension ThreadHandle {
-  /// Calls `body` with the calling thread's handle, if it has taken it up.
-  static func withCurrentIfAny(_ body: (ThreadHandle) -> Void) {
-    guard let record = unsafe ctp_get_thread_record() else { return }
-    // SAFETY: only handles are put there, see ThreadRecordSlot, and it stays there during the call.
-    unsafe Unmanaged<ThreadHandle>.fromOpaque(record)._withUnsafeGuaranteedRef { body($0) }
-  }
-
-  /// The calling thread, whose handle this is, is about to fork; see ``ForkGuard``.
-  func beforeFork() {
-    lock.lock()
-    lock.freeInForkedChild()
-    cancellation.beforeFork()
-    values.beforeFork()
-    for scope in unsafe local.scopes { scope.beforeFork() }
-    // The thread goes on as the child's first.
-    SystemProcess.store(.threadID, in: identifier)
-    SystemProcess.store(.generation, in: birthplace)
-  }
-
-  func afterForkInParent() {
-    for scope in unsafe local.scopes.reversed() { scope.afterForkInParent() }
-    values.afterForkInParent()
-    cancellation.afterForkInParent()
-    lock.unlock()
-  }
-
-  /// Notes that the calling thread, whose handle this is, has entered a scope.
-  func enter(_ scope: ThreadScope) { unsafe local.scopes.append(scope) }
-
-  /// Notes that the thread has left the scope that it entered last.
-  func leaveScope() { unsafe local.scopes.removeLast() }
-}
-
-// MARK: - A thread's beginning and end
-
-extension ThreadHandle {
-  /// Has the process wait for the thread's end. Only for the starter, before the thread is made.
-  package func keepProcessOpen() {
-    unsafe local.keepsProcessOpen = true
-    SystemProcess.hold()
-  }
-
-  /// Takes ``keepProcessOpen()`` back: the thread was not made.
-  package func endKeepingProcessOpen() {
-    unsafe local.keepsProcessOpen = false
-    SystemProcess.letGo()
-  }
-
-  /// Makes this the record of the calling thread, which was started for it: gives the thread its
-  /// name and enters `running`.
-  package func beginRunning() {
-    unsafe local.roundsToStay = Self.lateRounds
-    install()
-    SystemProcess.isHeldByCurrentThread = unsafe local.keepsProcessOpen
-    withRecord {
-      unsafe record.isAlive = true
-      // Always: the kernel lets a new thread inherit its creator's name.
-      let name = unsafe record.name.current.map(SystemThread.systemName)
-      system.setName(name ?? SystemThread.listedProgramName)
-    }
-    // Before the id is told, so that whoever has that finds the thread by it.
-    ThreadRegistry.current.add(self)
-    // releasing: pairs with the acquire in `kernelID`.
-    let before = identifier.exchange(SystemThread.currentID, ordering: .releasing)
-    if before == Self.isAwaited { Futex.wakeAll(identifier) }
-    phase.move(from: .starting, to: .running)
-    if unsafe !local.inheritance.isEmpty { takeUpInheritance() }
-  }
-
-  private func install() {
-    ThreadRecordSlot.install(self)
-    setSystem(.current)
-  }
-
-  @inline(never)
-  @usableFromInline
-  static func adoptCurrent() -> ThreadHandle {
-    let id = SystemThread.currentID
-    // In the child of another thread's fork, the main thread's handle is lost.
-    let isMain = id == SystemThread.processID && !main.isOlderThanFork
-    let handle = isMain ? main : ThreadHandle(adopting: id)
-    handle.install()
-    handle.withRecord { unsafe handle.record.isAlive = true }
-    ThreadRegistry.current.add(handle)
-    return handle
-  }
-
-  /// From here on only the thread itself reaches what the system holds of it.
-  ///
-  /// - Returns: who waits for the end.
-  private func retire() -> [EndWatcher] {
-    ThreadRegistry.current.remove(self)
-    var watchers: [EndWatcher] = []
-    withRecord {
-      unsafe record.isAlive = false
-      unsafe record.isRetired = true
-      unsafe swap(&watchers, &record.watchers)
-    }
-    cancellation.retire()
-    return watchers
-  }
-
-  /// How many watchers are kept at this moment, those included that wait no more.
-  package var watcherCount: Int { withRecord { unsafe record.watchers.count } }
-
-  /// Has a watcher told of the thread's end.
-  ///
-  /// - Returns: false when the thread is in its last steps, or has ended.
-  func addEndWatcher(_ watcher: EndWatcher) -> Bool {
-    withRecord {
-      if unsafe record.isRetired { return false }
-      if unsafe record.watchers.count >= record.watcherLimit {
-        unsafe record.watchers.removeAll { $0.isDone }
-        unsafe record.watcherLimit = max(16, record.watchers.count * 2)
-      }
-      unsafe record.watchers.append(watcher)
-      return true
-    }
-  }
-
-  /// Runs the exit hooks and releases what the thread has stored.
-  ///
-  /// What is stored anew meanwhile (by a hook or a `deinit`) is treated the same way, in at most
-  /// ``clearingRounds`` rounds. Then storage is closed, with a word of complaint: further hooks are
-  /// not called, and further values are abandoned.
-  package func clearStorage() {
-    for _ in 1...Self.clearingRounds where !clearOnce() { return }
-    let hasHooks = unsafe !local.endHooks.isEmpty
-    guard hasHooks || !values.isEmpty else { return }
-    unsafe local.endHooks = []
-    values.close()
-    _ = clearOnce()
-    SystemThread.report(
-      "\(self): storage was filled anew in each of \(Self.clearingRounds) rounds of clearing it; "
-        + "it is closed now, and what is stored further is abandoned")
-  }
-
-  private static var clearingRounds: Int { 4 }
-
-  /// - Returns: whether anything was there.
-  private func clearOnce() -> Bool {
-    let hooks = unsafe local.endHooks
-    unsafe local.endHooks = []
-    for hook in hooks.reversed() { hook() }
-    let runLoop = unsafe local.runLoop
-    unsafe local.runLoop = nil
-    let operations = unsafe local.operations
-    unsafe local.operations = nil
-    let hadLocals = LocalSlots.clear()
-    // What others store from here on is refused: it could fill the storage anew in every round.
-    values.retire()
-    let hadValues = values.clear()
-    return !hooks.isEmpty || runLoop != nil || operations != nil || hadLocals || hadValues
-  }
-}
-
-extension ThreadHandle: ThreadRecordObject {
-  /// For a thread that was started for its handle, `finished` is entered in the third of the system's
-  /// four rounds of thread-local destructors: those of others have then run, but for one that still
-  /// stores something anew after two rounds.
-  fileprivate static var lateRounds: Int { 2 }
-
-  package static var ending: @convention(c) (UnsafeMutableRawPointer) -> Bool {
-    { record in
-      unsafe Unmanaged<ThreadHandle>.fromOpaque(record)._withUnsafeGuaranteedRef {
-        $0.threadWillEnd()
-      }
-    }
-  }
-
-  package func threadWillEnd() -> Bool {
-    clearStorage()
-    if unsafe local.roundsToStay > 0 {
-      unsafe local.roundsToStay -= 1
-      return true
-    }
-    LocalSlots.free()
-    let watchers = retire()
-    phase.move(from: .running, to: .finished)
-    if unsafe local.keepsProcessOpen { SystemProcess.letGo() }
-    if !watchers.isEmpty {
-      for watcher in watchers { watcher.finish(true) }
-      // Handing a task over is its executor's code, which may have stored something.
-      clearStorage()
-      LocalSlots.free()
-    }
-    return false
   }
 }
 

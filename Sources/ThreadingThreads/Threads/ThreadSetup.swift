@@ -33,19 +33,21 @@ package final class ThreadSetup: @unchecked Sendable {
     // Looked at first: an object that is made in vain would be a good part of what a start costs.
     let isNeeded =
       attributes.scheduling != nil || attributes.cpus != nil || attributes.isStackMeasured
-      || attributes.resetsSchedulingOnFork == true || ThreadHandle.current.isPinned
-    return isNeeded ? try ThreadSetup(attributes, for: handle) : nil
+      || attributes.resetsSchedulingOnFork == true
+    let inherited = attributes.cpus == nil ? try ThreadHandle.affinityForChild() : nil
+    guard isNeeded || inherited != nil else { return nil }
+    return try ThreadSetup(attributes, inherited, for: handle)
   }
 
   private init(
-    _ attributes: ThreadAttributes, for handle: ThreadHandle
+    _ attributes: ThreadAttributes, _ inherited: CPUSet?, for handle: ThreadHandle
   ) throws(ThreadingError) {
     try attributes.cpus?.checkAllowed(by: "ThreadAttributes.cpus")
     scheduling = try attributes.scheduling?.parameters(
       resetsOnFork: attributes.resetsSchedulingOnFork)
     isToBeMarked = scheduling == nil && attributes.resetsSchedulingOnFork == true
     isSchedulingRequired = attributes.isSchedulingRequired
-    cpus = attributes.cpus ?? ThreadHandle.affinityForChild
+    cpus = attributes.cpus ?? inherited
     isPinned = attributes.cpus != nil
     isStackMeasured = attributes.isStackMeasured
     hasOwnStack = attributes.stack == nil
@@ -57,15 +59,20 @@ package final class ThreadSetup: @unchecked Sendable {
   /// - Returns: whether the body is to be run.
   package func perform() -> Bool {
     do throws(ThreadingError) {
-      // Affinity first: the kernel admits a deadline only for a thread with all processors.
-      if let cpus { try handle.pin(cpus, thread: 0, isOwn: isPinned) }
-      if let scheduling = try wantedScheduling() {
+      // A deadline is admitted only for a thread with all processors, so they come first there. Else
+      // last: on processors that threads of a higher rank keep busy, one without its own rank would
+      // wait for its turn to ask for it.
+      let scheduling = try wantedScheduling()
+      let isDeadline = scheduling?.policy == .deadline
+      if isDeadline, let cpus { try handle.pin(cpus, thread: 0, isOwn: isPinned) }
+      if let scheduling {
         do throws(ThreadingError) {
           try ThreadHandle.schedule(scheduling, thread: 0)
         } catch {
           if isSchedulingRequired { throw error }
         }
       }
+      if !isDeadline, let cpus { try handle.pin(cpus, thread: 0, isOwn: isPinned) }
       if isStackMeasured { try SystemThread.clearUnusedStack(isOwn: hasOwnStack) }
     } catch {
       self.error = error

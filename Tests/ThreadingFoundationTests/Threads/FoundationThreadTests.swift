@@ -226,7 +226,7 @@ struct FoundationThreadTests {
           wait { gate.isSet }
         }
         let id = thread.handle.kernelID
-        let listed = ThreadSnapshot.all().first { $0.id == id }
+        let listed = try ThreadSnapshot.all().first { $0.id == id }
         precondition(listed?.origin == .foundation && listed?.name == "listed")
         precondition(!thread.isDetached)
         let status = inForkedChild {

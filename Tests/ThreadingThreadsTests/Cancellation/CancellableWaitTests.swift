@@ -510,3 +510,50 @@ struct CancellableWaitStressTests {
     for thread in threads { #expect(try thread.join()) }
   }
 }
+
+@Suite("Cancellable waits inside each other", .endsInTime)
+struct NestedCancellableWaitTests {
+  @Test("an outer wait still ends by cancellation after an inner one that has had its answer")
+  func nested() throws {
+    let inner = CountingSemaphore(1)
+    let never = CountingSemaphore(0)
+    let isInside = Shared.Flag()
+    let thread = try PosixThread.start { () -> String in
+      do throws(ThreadCancelled) {
+        _ = try ThreadHandle.waitUnlessCancelled(for: .seconds(600)) { limit in
+          // Has its answer at once, and is over.
+          guard (try? inner.acquireUnlessCancelled(for: .seconds(600))) == true else { return true }
+          isInside.set()
+          return never.acquire(until: limit)
+        }
+        return "not cancelled"
+      } catch {
+        return error.reason ?? "no reason"
+      }
+    }
+    isInside.wait()
+    thread.handle.cancel(reason: "enough")
+    #expect(try thread.join() == "enough")
+  }
+
+  @Test("in a cancelled thread, a plain wait in a predicate lasts as long as it says")
+  func plainInside() throws {
+    let thread = try PosixThread.start { () -> Bool in
+      ThreadHandle.current.cancel()
+      let mutex = FastMutex()
+      let condition = ConditionVariable()
+      let never = CountingSemaphore(0)
+      let moment = MonotonicInstant.now.advanced(by: .milliseconds(30))
+      var hasLasted = false
+      mutex.lock()
+      defer { mutex.unlock() }
+      _ = try? condition.waitUnlessCancelled(mutex, until: moment) {
+        _ = never.acquire(until: moment)
+        hasLasted = MonotonicInstant.now >= moment
+        return true
+      }
+      return hasLasted
+    }
+    #expect(try thread.join() == true)
+  }
+}

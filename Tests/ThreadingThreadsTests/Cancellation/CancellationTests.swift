@@ -37,6 +37,13 @@ struct CancellationTests {
     #expect(outcomes.withLock { $0 } == [true, true, false])
   }
 
+  @Test("the main thread finds itself cancelled before it has asked for its handle")
+  func mainWithoutHandle() {
+    let answer = ProbeProgram.run("threads-probe", ["cancel-main"])
+    #expect(answer.status == 0)
+    #expect(answer.output == "enough\n")
+  }
+
   @Test("a sleep ends when the thread is cancelled, and not before")
   func sleep() throws {
     let thread = try PosixThread.start { () throws(ThreadCancelled) -> Void in

@@ -72,6 +72,35 @@ struct ForkTests {
     }
   }
 
+  @Test(
+    "a thread that forked is seen by others of the child as what it is: not the main thread",
+    // The thread sanitizer does not let a forked child start threads.
+    .enabled(if: !ThreadSanitizer.isActive))
+  func forkerSeenByOthers() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        ThreadHandle.main.name = "of the parent"
+        let worker = try PosixThread.start(ThreadAttributes(name: "forker", stackSize: 65_536)) {
+          () -> CInt in
+          let me = ThreadHandle.current
+          guard let size = try? me.stackUsage().size else { return -1 }
+          return inForkedChild {
+            guard (try? me.stackUsage().size) == size else { return false }
+            let other = try? PosixThread.start(ThreadAttributes(name: "other")) { () -> Bool in
+              let seen = ThreadSnapshot(id: SystemThread.processID)
+              return seen?.handle === me && seen?.name == "forker" && seen?.origin == .posix
+                && seen?.stack?.size == size
+            }
+            return (try? other?.join()) == true
+          }
+        }
+        requireSuccess(ofChild: try worker.join())
+        let main = ThreadSnapshot(id: SystemThread.processID)
+        precondition(main?.handle === ThreadHandle.main && main?.name == "of the parent")
+      }
+    }
+  }
+
   @Test("calls on a thread of the parent's are errors in the child, and none hangs")
   func lostThread() async {
     await #expect(processExitsWith: .success) {
@@ -198,6 +227,8 @@ struct ForkTests {
         let started = PosixThread(ThreadAttributes(name: "of the parent")) { gate.wait() }
         let early = PosixThread { 5 }
         try started.start()
+        // Not in the middle of the runtime's or the library's own business.
+        precondition(eventually { SystemThreadReport.isAsleep(started.handle) })
         let child = forkProcess()
         if child == 0 {
           let inside = Shared.Gate()
@@ -211,7 +242,7 @@ struct ForkTests {
           else { _exit(10) }
           // Waits until the thread has arrived.
           _ = thread.handle.kernelID
-          let names = ThreadSnapshot.all().map { $0.name }
+          let names = try ThreadSnapshot.all().map { $0.name }
           inside.open()
           guard (try? early.start()) != nil, (try? early.join()) == 5 else { _exit(11) }
           guard (try? thread.join()) == 6, !thread.handle.isLostToFork else { _exit(12) }

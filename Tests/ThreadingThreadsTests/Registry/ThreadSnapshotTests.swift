@@ -20,7 +20,7 @@ struct ThreadSnapshotTests {
     }
     #expect(eventually { SystemThreadReport.isAsleep(thread.handle) })
     #expect(eventually { foreignID.load(ordering: .acquiring) != 0 })
-    let all = ThreadSnapshot.all()
+    let all = try ThreadSnapshot.all()
     gate.open()
     joinForeign()
 
@@ -78,11 +78,42 @@ struct ThreadSnapshotTests {
     }
     #expect(eventually { adopted.withLock { $0 } != nil })
     let handle = try #require(adopted.withLock { $0 })
-    let listed = try #require(ThreadSnapshot.all().first { $0.handle === handle })
+    let listed = try #require(try ThreadSnapshot.all().first { $0.handle === handle })
     #expect(listed.origin == .other && listed.name == "adopted" && listed.stack != nil)
     gate.open()
     join()
-    #expect(!ThreadSnapshot.all().contains { $0.handle === handle })
+    #expect(try !ThreadSnapshot.all().contains { $0.handle === handle })
+  }
+
+  @Test("without a descriptor, a list and a dump are errors, and no thread is taken for ended")
+  func withoutDescriptor() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let gate = Shared.Gate()
+        let thread = try PosixThread.start(ThreadAttributes(name: "lives")) { gate.wait() }
+        _ = try ThreadDump.capture()
+        func code(_ body: () throws -> Void) -> String {
+          withoutDescriptors {
+            do {
+              try body()
+              return "none"
+            } catch {
+              return (error as? ThreadingError)?.codeName ?? "\(error)"
+            }
+          }
+        }
+        precondition(code { _ = try ThreadSnapshot.all() } == "EMFILE")
+        precondition(code { _ = try ThreadDump.capture() } == "EMFILE")
+        precondition(code { _ = try thread.handle.blockedSignals() } == "EMFILE")
+        precondition(code { _ = try thread.handle.stackUsage() } == "none")
+        let described = withoutDescriptors { SystemThread.describe(thread.handle.kernelID) }
+        precondition(described == "thread \(thread.handle.kernelID)", described)
+        let all = try ThreadSnapshot.all()
+        precondition(all.contains { $0.name == "lives" })
+        gate.open()
+        try thread.join()
+      }
+    }
   }
 
   @Test("threads may begin and end while others list them", arguments: [1, 2])
@@ -91,7 +122,7 @@ struct ThreadSnapshotTests {
     try concurrently(4) { index in
       if index == 0 {
         for _ in 0..<60 {
-          for thread in ThreadSnapshot.all() where thread.origin == .posix {
+          for thread in (try? ThreadSnapshot.all()) ?? [] where thread.origin == .posix {
             #expect(thread.handle != nil && thread.id != 0)
           }
         }

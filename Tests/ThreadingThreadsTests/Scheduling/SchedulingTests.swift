@@ -20,8 +20,22 @@ private func policyInside(_ attributes: ThreadAttributes) throws -> SchedulingPo
   return try thread.join()
 }
 
+/// A set as the system takes it.
+private func words(of set: CPUSet) -> [UInt64] {
+  var words = [UInt64](repeating: 0, count: 1 + (set.numbers.max() ?? 0) / 64)
+  for number in set.numbers { words[number / 64] |= 1 << UInt64(number % 64) }
+  return words
+}
+
+/// How long the calling thread has had a processor.
+private func ownProcessorTime() -> Duration {
+  var time = timespec()
+  precondition(unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0)
+  return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+}
+
 /// Gives up the rights of the process; for a child process of a test.
-private func dropRights() {
+func dropRights() {
   var none = rlimit(rlim_cur: 0, rlim_max: 0)
   // RLIMIT_NICE and RLIMIT_RTPRIO, which the Glibc module does not show.
   for resource in [13, 14] as [__rlimit_resource_t] {
@@ -334,6 +348,32 @@ struct SchedulingTests {
     }
   }
 
+  @Test("a mark that the process has no right to take off stays, and does not stop a change")
+  func markWithoutRight() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        dropRights()
+        let gate = Shared.Flag()
+        var attributes = ThreadAttributes()
+        attributes.resetsSchedulingOnFork = true
+        let thread = try PosixThread.start(attributes) { gate.wait() }
+        try thread.handle.setScheduling(.other(nice: 10))
+        try thread.handle.setScheduling(.batch(nice: 12))
+        let policy = try thread.handle.scheduling()
+        let isMarked = try thread.handle.resetsSchedulingOnFork()
+        precondition(policy == .batch(nice: 12) && isMarked)
+        do throws(ThreadingError) {
+          try thread.handle.setScheduling(.batch(nice: 12), resetsOnFork: false)
+          fatalError("taken off")
+        } catch {
+          precondition(error.codeName == "EPERM", "\(error)")
+        }
+        gate.set()
+        try thread.join()
+      }
+    }
+  }
+
   @Test("values out of range are refused with the limit, before a thread is made")
   func outOfRange() throws {
     for (policy, part) in [
@@ -460,6 +500,119 @@ struct ProcessorTests {
     #expect(try CPUSet.allowed() == allowed)
   }
 
+  @Test(
+    "a thread of a higher rank is not held up at its start by those that keep its processor busy",
+    .enabled(if: isPrivileged))
+  func rankBeforeProcessor() async {
+    await #expect(processExitsWith: .success) { try ProcessorTests().checkRankBeforeProcessor() }
+  }
+
+  fileprivate func checkRankBeforeProcessor() throws {
+    let last = CPUSet(try CPUSet.allowed().numbers.suffix(1))
+    let isBusy = Shared.Flag()
+    let hasStarted = Atomic<Bool>(false)
+    // Gives up after a time of its own work, so that what holds the other up is seen and not waited for.
+    let busy = try PosixThread.start(ThreadAttributes(scheduling: .fifo(priority: 10), cpus: last))
+    {
+      isBusy.set()
+      let start = ownProcessorTime()
+      while !hasStarted.load(ordering: .acquiring) {
+        if ownProcessorTime() - start > .milliseconds(500) { return false }
+      }
+      return true
+    }
+    isBusy.wait()
+    // Started by one that ordinary threads do not hold up, wherever it runs, nor what it starts.
+    var preferred = ThreadAttributes(scheduling: .other(nice: -20))
+    preferred.resetsSchedulingOnFork = false
+    let starter = try PosixThread.start(preferred) { () -> Bool in
+      let other = try? PosixThread.start(
+        ThreadAttributes(scheduling: .fifo(priority: 20), cpus: last)
+      ) { hasStarted.store(true, ordering: .releasing) }
+      return (try? other?.join()) != nil
+    }
+    #expect(try starter.join() == true)
+    #expect(try busy.join() == true)
+  }
+
+  @Test("what a thread starts while it is being pinned has all processors")
+  func whileBeingPinned() throws {
+    let allowed = try CPUSet.allowed()
+    let first = CPUSet(allowed.numbers.prefix(1))
+    for _ in 0..<(LongTests.areOn ? 20_000 : 200) {
+      let gate = Shared.Flag()
+      let parent = try PosixThread.start { () -> Set<CPUSet> in
+        gate.set()
+        return Set(
+          (0..<10).map { _ in
+            let child = try? PosixThread.start { (try? ThreadHandle.current.affinity()) ?? [] }
+            return (try? child?.join()) ?? []
+          })
+      }
+      gate.wait()
+      // Refused if the thread has ended meanwhile.
+      try? parent.handle.setAffinity(first)
+      #expect(try parent.join() == [allowed])
+    }
+  }
+
+  @Test("a thread started by a foreign one that was narrowed has all processors")
+  func ofNarrowedForeign() throws {
+    let allowed = try CPUSet.allowed()
+    let seen = Locked<[CPUSet]>([])
+    try concurrently(1) { _ in
+      #expect(throws: Never.self) {
+        try SystemScheduling.setAffinity(words(of: CPUSet(allowed.numbers.prefix(1))), of: 0)
+      }
+      for _ in 1...2 {
+        let child = try? PosixThread.start { (try? ThreadHandle.current.affinity()) ?? [] }
+        let set = (try? child?.join()) ?? []
+        seen.withLock { $0.append(set) }
+      }
+    }
+    #expect(seen.withLock { $0 } == [allowed, allowed])
+  }
+
+  @Test("the allowed set follows the system's, and is kept only while the main thread is pinned")
+  func allowedFollows() async throws {
+    guard try CPUSet.allowed().count > 1 else { return }
+    await #expect(processExitsWith: .success) { try ProcessorTests().checkAllowedFollows() }
+  }
+
+  fileprivate func checkAllowedFollows() throws {
+    let all = try CPUSet.allowed()
+    let first = CPUSet(all.numbers.prefix(1))
+    let pinned = try PosixThread.start(ThreadAttributes(cpus: first)) {}
+    try pinned.join()
+    // As an administrator does it to the process.
+    try SystemScheduling.setAffinity(words(of: first), of: SystemThread.processID)
+    #expect(try CPUSet.allowed() == first)
+    #expect(AvailableParallelism.current == 1)
+    try SystemScheduling.setAffinity(words(of: all), of: SystemThread.processID)
+    #expect(try CPUSet.allowed() == all)
+    try ThreadHandle.main.setAffinity(first)
+    #expect(try CPUSet.allowed() == all)
+    #expect(try ThreadHandle.main.affinity() == first)
+    try ThreadHandle.main.setAffinity(all)
+    #expect(try CPUSet.allowed() == all)
+  }
+
+  @Test("without a descriptor, the width is that of the processors, and is not kept")
+  func widthWithoutDescriptors() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let root = try TemporaryFolder()
+        defer { root.remove() }
+        try root.write("a/cpu.max", "1000 100000\n")
+        let width = withoutDescriptors { AvailableParallelism.initial }
+        let allowed = try CPUSet.allowed().count
+        precondition(width == allowed)
+        ControlGroups.substitute = ControlGroups(membership: "0::/a\n", mount: root.path)
+        precondition(AvailableParallelism.initial == 1)
+      }
+    }
+  }
+
   @Test("processors that the process may not use are refused, and the thread stays usable")
   func notAllowed() throws {
     let beyond = CPUSet([10_000])
@@ -492,16 +645,16 @@ struct ProcessorTests {
     try root.write("cpu/x/cpu.cfs_period_us", "100000\n")
     try root.write("cpu/y/cpu.cfs_quota_us", "-1\n")
     try root.write("cpu/y/cpu.cfs_period_us", "100000\n")
-    func share(_ membership: String) -> Double? {
-      ControlGroups(membership: membership, mount: root.path).processorShare()
+    func share(_ membership: String) throws -> Double? {
+      try ControlGroups(membership: membership, mount: root.path).processorShare()
     }
-    #expect(share("0::/a/b\n") == 1.5)
-    #expect(share("0::/a/other\n") == 4)
-    #expect(share("0::/\n") == nil)
-    #expect(share("3:cpu,cpuacct:/x\n2:memory:/x\n0::/a\n") == 0.5)
-    #expect(share("3:cpu:/y\n") == nil)
-    #expect(share("") == nil)
-    #expect(share("nonsense\n") == nil)
+    #expect(try share("0::/a/b\n") == 1.5)
+    #expect(try share("0::/a/other\n") == 4)
+    #expect(try share("0::/\n") == nil)
+    #expect(try share("3:cpu,cpuacct:/x\n2:memory:/x\n0::/a\n") == 0.5)
+    #expect(try share("3:cpu:/y\n") == nil)
+    #expect(try share("") == nil)
+    #expect(try share("nonsense\n") == nil)
   }
 
   @Test("the width for busy threads is at least 1 and at most the processors allowed")

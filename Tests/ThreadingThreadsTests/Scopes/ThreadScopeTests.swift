@@ -42,6 +42,58 @@ struct ThreadScopeTests {
     #expect(ended.load(ordering: .relaxed) == 8)
   }
 
+  @Test("a thread of a scope that joins the one that waits for it is refused, at any depth")
+  func ring() throws {
+    let target = Shared.Flag()
+    let handedOver = Locked<PosixThread<[String], Never>?>(nil)
+    @Sendable func refusal() -> String {
+      guard let thread = handedOver.withLock({ $0 }) else { return "no thread" }
+      do {
+        _ = try thread.join()
+        return "joined"
+      } catch {
+        let text = "\(error)"
+        return (text.contains("EDEADLK") ? "deadlock" : text)
+          + (text.contains("\"owner\"") ? " of the owner" : "")
+      }
+    }
+    let owner = PosixThread<[String], Never>(ThreadAttributes(name: "owner")) {
+      target.wait()
+      let seen = Locked<[String]>([])
+      _ = try? withThreads { scope in
+        try scope.start {
+          seen.withLock { $0.append(refusal()) }
+          _ = try withThreads { inner in
+            try inner.start { seen.withLock { $0.append(refusal()) } }
+          }
+        }
+      }
+      return seen.withLock { $0 }
+    }
+    handedOver.withLock { $0 = owner }
+    try owner.start()
+    target.set()
+    #expect(try owner.join() == ["deadlock of the owner", "deadlock of the owner"])
+    handedOver.withLock { $0 = nil }
+  }
+
+  @Test("a stack of the caller's is free when the scope has been left")
+  func stackOfCaller() throws {
+    let stack = try unsafe ThreadStack(
+      .allocate(byteCount: 256 * 1024, alignment: 4096), release: { unsafe $0.deallocate() })
+    var attributes = ThreadAttributes()
+    attributes.stack = stack
+    for round in 0..<3 {
+      let ran = Locked(0)
+      try withThreads { scope in
+        _ = try scope.start(attributes) { ran.withLock { $0 += 1 } }
+        #expect(stack.isInUse)
+      }
+      #expect(!stack.isInUse, "round \(round)")
+      #expect(ran.withLock { $0 } == 1)
+    }
+  }
+
   @Test("the first error cancels the other threads and is thrown when all have ended")
   func firstError() throws {
     let cancelled = Atomic<Int>(0)

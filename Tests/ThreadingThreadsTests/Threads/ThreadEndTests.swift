@@ -202,6 +202,30 @@ struct ThreadEndTests {
     await #expect(processExitsWith: .success) { try await forkWhileAwaited() }
   }
 
+  @Test("a task that waits while the start is refused is told so")
+  func refusedStart() async {
+    await #expect(processExitsWith: .success) {
+      dropRights()
+      for _ in 0..<200 {
+        let thread = PosixThread(ThreadAttributes(scheduling: .fifo(priority: 5))) {}
+        let task = Task {
+          while thread.state == .notStarted { await Task.yield() }
+          try await thread.handle.waitForEnd()
+        }
+        let isOver = Atomic<Bool>(false)
+        // Again and again, so that the task comes upon a start that is under way.
+        let join = try inBackground {
+          while !isOver.load(ordering: .relaxed) { try? thread.start() }
+        }
+        let outcome = await task.result
+        isOver.store(true, ordering: .relaxed)
+        join()
+        guard case .failure(let error) = outcome, (error as? ThreadingError)?.codeName == "ESRCH"
+        else { fatalError("\(outcome)") }
+      }
+    }
+  }
+
   @Test("a thread of other origin is awaited by its handle")
   func foreign() async throws {
     let found = Locked<ThreadHandle?>(nil)

@@ -52,6 +52,44 @@ struct ThreadNameTests {
     #expect(child.1 == SystemThread.systemName(for: SystemThread.programName))
   }
 
+  @Test(
+    "an unnamed thread is listed as the program, whatever its starter was called before",
+    arguments: [[], ["x"], ["x", nil], [nil], [nil, "x"]] as [[String?]])
+  func ofRenamedParent(names: [String?]) throws {
+    let parent = try PosixThread.start { () -> [String?] in
+      for name in names { ThreadHandle.current.name = name }
+      let child = try? PosixThread.start { () -> [String?] in
+        let own = systemName(of: ThreadHandle.current)
+        let grandchild = try? PosixThread.start { systemName(of: ThreadHandle.current) }
+        return [own, (try? grandchild?.join()) ?? "no grandchild"]
+      }
+      return (try? child?.join()) ?? ["no child"]
+    }
+    let program = SystemThread.listedProgramName
+    #expect(try parent.join() == [program, program])
+  }
+
+  @Test("a thread made while its unnamed starter is being renamed does not inherit the new name")
+  func starterBeingRenamed() throws {
+    let rounds = LongTests.areOn ? 100_000 : 2_000
+    let program = SystemThread.listedProgramName
+    for _ in 0..<rounds / 20 {
+      let gate = Shared.Flag()
+      let parent = try PosixThread.start { () -> Set<String?> in
+        gate.set()
+        return Set(
+          (0..<20).map { _ in
+            let child = try? PosixThread.start { systemName(of: ThreadHandle.current) }
+            return (try? child?.join()) ?? "no child"
+          })
+      }
+      gate.wait()
+      parent.name = "renamed"
+      let listed = try parent.join()
+      #expect(listed == [program])
+    }
+  }
+
   @Test("a name is changed from inside and from outside while the thread runs")
   func changed() throws {
     let gate = Shared.Flag()
@@ -106,10 +144,11 @@ struct ThreadNameTests {
   @Test("naming the main thread leaves the process's name alone")
   func mainThread() async {
     await #expect(processExitsWith: .success) {
-      let listed = SystemThread.name(ofThread: SystemThread.processID)
+      let listed = try SystemThread.name(ofThread: SystemThread.processID)
       ThreadHandle.main.name = "the boss"
       precondition(ThreadHandle.main.name == "the boss")
-      precondition(SystemThread.name(ofThread: SystemThread.processID) == listed)
+      let after = try SystemThread.name(ofThread: SystemThread.processID)
+      precondition(after == listed)
     }
   }
 
@@ -127,5 +166,5 @@ struct ThreadNameTests {
 }
 
 private func systemName(of handle: ThreadHandle) -> String? {
-  SystemThread.name(ofThread: handle.kernelID)
+  try? SystemThread.name(ofThread: handle.kernelID)
 }

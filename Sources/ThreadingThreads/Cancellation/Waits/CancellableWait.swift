@@ -17,7 +17,7 @@ extension ThreadHandle {
   /// - Parameters:
   ///   - deadline: when to give up.
   ///   - wait: makes one wait, with the moment that it is handed as its limit, and answers whether
-  ///     what was waited for has come. It must not call this function again.
+  ///     what was waited for has come. Waits of the family that it makes itself are waits of their own.
   /// - Returns: what `wait` returned: false only when the moment came first.
   /// - Throws: ``ThreadCancelled`` with the reason, if the wait has ended without result and the
   ///   thread is cancelled.
@@ -58,8 +58,8 @@ extension ThreadHandle {
     until deadline: MonotonicInstant, _ wait: (MonotonicInstant) throws(Failure) -> Answer
   ) throws(Failure) -> Answer {
     let thread = current
-    let limit = thread.cancellation.interruption.begin(until: deadline)
-    defer { WaitInterruption.end() }
-    return try wait(limit)
+    let turn = thread.cancellation.interruption.begin(until: deadline)
+    defer { WaitInterruption.end(turn) }
+    return try wait(turn.limit)
   }
 }

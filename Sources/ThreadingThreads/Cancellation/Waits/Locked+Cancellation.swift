@@ -24,7 +24,7 @@ extension Locked where Value: ~Copyable {
       try withLock(until: limit) { value in
         hasLock = true
         // The body makes waits of its own.
-        WaitInterruption.end()
+        WaitInterruption.suspend()
         return try body(&value)
       }
     }
@@ -53,7 +53,7 @@ extension Locked where Value: ~Copyable {
       try withLock(when: condition, until: limit) { value in
         hasLock = true
         // The body makes waits of its own.
-        WaitInterruption.end()
+        WaitInterruption.suspend()
         return try body(&value)
       }
     }
