@@ -113,7 +113,8 @@ open class FoundationThread<Output: Sendable, Failure: Error>: ManagedThread, @u
   ///   system refuses another thread (`pthread_create`, `EAGAIN` or `ENOMEM`: out of memory or at
   ///   its limit of threads), or it refuses the scheduling (`EPERM`, `EBUSY`). There is no thread
   ///   then; the object is as before the call, and it may be tried again. Foundation does not give back what it had set aside for the refused thread, which
-  ///   is one `Thread` object.
+  ///   is one `Thread` object. A thread that the system has made and that was refused its scheduling or
+  ///   processors may take a moment more to go.
   /// - Precondition: The thread was not started before. If it was, the program stops.
   public final func start() throws(ThreadingError) {
     handle.beginStart(of: "FoundationThread")

@@ -34,6 +34,8 @@ internal import ThreadingPlatform
 ///   may use it in the child, which is to say, the one that forked.
 /// - A thread that was made but not started before the fork, by several threads of the child at once. It
 ///   is to be used by one of them, until it has been started.
+/// - A handler of another library's for forks (`pthread_atfork`) that calls this package between its own and
+///   the fork: the locks are taken then, and such a call waits for its own thread.
 /// - Pools, operation queues and loops of the parent have lost their threads: what is added to them
 ///   does not run, and waiting for it does not end.
 public enum ForkedProcess {

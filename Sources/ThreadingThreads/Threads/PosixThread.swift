@@ -24,6 +24,8 @@ public import ThreadingPlatform
 ///
 /// A thread ends when its body returns or throws, and in no other way: ending it from outside would
 /// leave its locks held and its memory lost. It can be asked to finish by ``ThreadHandle/cancel(reason:)``.
+/// One that breaks itself off, by `pthread_exit`, leaves what its calls held as it is, this object among it:
+/// a thread that nobody joins is then not freed.
 ///
 /// The end comes in this order: the body's value is kept and its captures are released; exit hooks
 /// run; what the thread has stored is released; the thread-local destructors of the C library run;

@@ -62,6 +62,18 @@ do throws(ThreadingError) {
   check(error.codeName == "EINVAL" && error.message.contains("1000"), "refused: \(error)")
 }
 
+// A task awaits a thread, and blocks none meanwhile.
+let awaited = try PosixThread.start { 6 * 7 }
+let answer = Locked<Int?>(nil)
+let answered = CountingSemaphore(0)
+Task.detached {
+  let value = try? await awaited.value
+  answer.withLock { $0 = value }
+  answered.release()
+}
+answered.acquire()
+check(answer.withLock { $0 } == 42, "a task awaits a thread's value")
+
 enum RequestID: ThreadDictionaryKey { typealias Value = Int }
 ThreadHandle.current.dictionary[RequestID.self] = 42
 check(ThreadDictionary.current[RequestID.self] == 42, "the thread dictionary")
