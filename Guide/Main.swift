@@ -7,10 +7,12 @@ struct Guide {
   static func main() {
     ProcessSetup.openStandardStreams()
     ProcessSetup.reportFilesTooLarge()
+    ProcessSetup.reportReadersGone()
     ProcessSetup.unblockEndingSignals()
     ProcessSetup.askOwnServerDirectly()
-    let status = run(Array(CommandLine.arguments.dropFirst()), on: .standard)
-    exit(status.rawValue)
+    let console = Console.standard
+    let status = run(Array(CommandLine.arguments.dropFirst()), on: console)
+    exit(console.ending(status).rawValue)
   }
 
   /// Does what the arguments ask for.
@@ -48,7 +50,7 @@ struct Guide {
   private static func generate(_ options: GenerateOptions, _ console: Console) -> ExitStatus {
     do throws(FileError) {
       try FeedGenerator.write(stopTimes: options.stopTimes, to: options.folder)
-      console.print("wrote \(Figures.grouped(options.stopTimes)) stop times to \(options.folder)\n")
+      console.say("wrote \(Figures.grouped(options.stopTimes)) stop times to \(options.folder)")
       return .done
     } catch {
       console.fail(error)

@@ -7,6 +7,7 @@ enum CostChapter: Chapter {
   static let name = "cost"
   static let title = "What a thread costs"
   static let folder = "02-What-A-Thread-Costs"
+  static let threads = 72
   static let parts = [
     Part("large-stack") { page in page.say("reached: \(try depth(onStackOf: 16 << 20))") },
     Part("small-stack") { page in page.say("reached: \(try depth(onStackOf: 64 << 10))") },

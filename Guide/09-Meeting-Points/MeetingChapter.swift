@@ -20,7 +20,8 @@ enum MeetingChapter: Chapter {
     let together = try picture.blurred(passes: 6, threads: 3) { page.live(bars($0)) }
     page.claim("three threads make the picture that one makes", alone == together)
     page.claim("it is another one than before", picture != together)
-    let file = try together.write(named: "threading-guide-blurred.bmp")
+    let file = try TemporaryFolder.kept("blurred.bmp")
+    try together.write(to: file)
     page.figure("look at it", file)
 
     page.section("A phaser: those who are through may leave")

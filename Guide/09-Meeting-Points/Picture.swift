@@ -1,5 +1,3 @@
-import Foundation
-
 /// A picture of grey points.
 struct Picture: Equatable, Sendable {
   let width: Int
@@ -21,26 +19,13 @@ struct Picture: Equatable, Sendable {
     return Picture(width: width, height: height, points: points)
   }
 
-  /// Writes it as a bitmap file into the folder for temporary files.
-  ///
-  /// - Returns: where it is.
-  /// - Throws: `FileError` if it cannot be written.
-  func write(named name: String) throws(FileError) -> String {
-    try write(to: Self.temporary(name))
-  }
-
-  /// Where a file in the folder for temporary files is.
-  static func temporary(_ name: String) -> String { NSTemporaryDirectory() + name }
-
   /// Writes it as a bitmap file.
   ///
-  /// - Returns: where it is.
   /// - Throws: `FileError` if it cannot be written.
-  func write(to path: String) throws(FileError) -> String {
+  func write(to path: String) throws(FileError) {
     let file = try OutputFile(path: path, replaces: true)
     try file.write(bitmap)
-    try file.flush()
-    return path
+    try file.finish()
   }
 
   /// The bytes of a file in the format BMP: 24 bits a point, rows from the bottom.

@@ -17,17 +17,7 @@ struct ChildCommand {
   init(_ words: [String]) throws(FileError) {
     let toChild = try Descriptor.pipe()
     let fromChild = try Descriptor.pipe()
-    var actions = unsafe posix_spawn_file_actions_t()
-    unsafe posix_spawn_file_actions_init(&actions)
-    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-    unsafe posix_spawn_file_actions_adddup2(&actions, toChild.reading.number, STDIN_FILENO)
-    unsafe posix_spawn_file_actions_adddup2(&actions, fromChild.writing.number, STDOUT_FILENO)
-    var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
-    defer { unsafe arguments.forEach { unsafe free($0) } }
-    var processID: pid_t = 0
-    let code = unsafe posix_spawn(&processID, words[0], &actions, nil, &arguments, environ)
-    guard code == 0 else { throw FileError(action: "start", path: words[0], code: code) }
-    self.processID = processID
+    processID = try Spawn.start(words, input: toChild.reading, output: fromChild.writing)
     input = toChild.writing
     output = fromChild.reading
   }

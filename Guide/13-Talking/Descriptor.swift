@@ -22,6 +22,15 @@ final class Descriptor: Sendable {
     return (Descriptor(ends[0]), Descriptor(ends[1]))
   }
 
+  /// A file, open for reading.
+  ///
+  /// - Throws: `FileError` if the system refuses.
+  static func open(_ path: String) throws(FileError) -> Descriptor {
+    let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileError(action: "open", path: path, code: errno) }
+    return Descriptor(descriptor)
+  }
+
   /// Two sockets that are connected with each other.
   ///
   /// - Throws: `FileError` if the system refuses.

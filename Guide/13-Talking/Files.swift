@@ -3,7 +3,7 @@ import Threading
 extension TalkingChapter {
   /// The names of files that were written into a folder while a loop watched it.
   static func namesOfWrittenFiles() throws -> [String] {
-    try Readings.withFolder { folder in
+    try TemporaryFolder.with { folder in
       try LoopChapter.onLoop { loop in
         let names = Locked<[String]>([])
         // snippet: files
@@ -27,6 +27,6 @@ extension TalkingChapter {
   private static func write(_ name: String, in folder: String) throws {
     let file = try OutputFile(path: "\(folder)/\(name)")
     try file.write("hello")
-    try file.flush()
+    try file.finish()
   }
 }

@@ -40,13 +40,14 @@ extension TalkingChapter {
   /// What a child process has told; nil if the system has no message queues.
   static func hearChild() throws -> [String]? {
     let name = queueName(of: getpid())
+    let leftover = Leftover { try? NamedMessageQueue.remove(name) }
+    defer { leftover.remove() }
     let queue: NamedMessageQueue
     do {
       queue = try NamedMessageQueue(name, for: .receiving, making: .always)
     } catch {
       return nil
     }
-    defer { try? NamedMessageQueue.remove(name) }
     let child = try ChildProcess.run("reporter", of: Self.self)
     guard child.status == 0 else { return [child.errors] }
     var texts: [String] = []

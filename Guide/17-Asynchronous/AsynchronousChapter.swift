@@ -9,6 +9,7 @@ enum AsynchronousChapter: Chapter {
   static let folder = "17-Asynchronous"
   static let word: String? = "URL"
   static let hasServer = true
+  static let descriptors = 48
 
   static func run(with input: ChapterInput, on page: Page) throws {
     if let word = input.word { return try fetch(word, on: page) }
@@ -64,11 +65,21 @@ enum AsynchronousChapter: Chapter {
   private static func fetch(_ word: String, on page: Page) throws {
     guard let url = URL(string: word), ["http", "https"].contains(url.scheme), url.host != nil
     else { throw ChapterFailure("\(Printable(word)) is not the address of a page", .usage) }
+    page.say("asking for \(word), for \(patience) at most")
     let download = Download(url)
     try download.start()
-    download.wait()
+    guard download.wait(for: patience) else { throw lateness(of: download, from: url) }
     if let error = download.error { throw error }
     page.figure("bytes", Figures.grouped(download.data.count))
+  }
+
+  /// How long the reader waits for a page that the reader has named.
+  static let patience = Duration.seconds(4)
+
+  /// Gives a download up, and tells why.
+  static func lateness(of download: Download, from url: URL) -> ChapterFailure {
+    download.cancel()
+    return ChapterFailure("cannot fetch \(url): it was not there within \(patience)", .noInput)
   }
 
   /// Whether a second server is refused.

@@ -48,7 +48,7 @@ extension AsynchronousChapter {
   ) throws(ChapterFailure) -> Data {
     if let failure = error as? ChapterFailure { throw failure }
     if let error {
-      throw ChapterFailure("cannot fetch \(url): \(error.localizedDescription)", .noInput)
+      throw ChapterFailure("cannot fetch \(url): \(FailureReport.why(error))", .noInput)
     }
     if let response = response as? HTTPURLResponse, response.statusCode != 200 {
       throw ChapterFailure("cannot fetch \(url): status \(response.statusCode)", .noInput)

@@ -50,6 +50,10 @@ extension TableChapter {
     private var text = ""
     private var failure: (any Error)?
     private var hasBegun = false
+    private var hasChannel = false
+
+    /// The largest feed that is read, in bytes. The parser takes no more, and calls the rest no XML.
+    static let largest = 10_000_000
 
     private static let batch = 4
 
@@ -60,8 +64,13 @@ extension TableChapter {
       self.found = found
     }
 
-    /// - Throws: `ChapterFailure` if it is no feed; what `found` throws.
+    /// - Throws: `ChapterFailure` if it is no feed, or too large; what `found` throws.
     func read(_ data: Data) throws {
+      guard data.count <= Self.largest else {
+        throw ChapterFailure(
+          "\(name) is too large: it has \(Figures.grouped(data.count)) bytes, more than "
+            + Figures.grouped(Self.largest), .badData)
+      }
       let parser = XMLParser(data: data)
       parser.delegate = self
       _ = parser.parse()
@@ -70,6 +79,7 @@ extension TableChapter {
       guard parser.parserError == nil, hasBegun else {
         throw notAFeed("line \(parser.lineNumber) is not XML")
       }
+      guard hasChannel else { throw notAFeed("it has no channel") }
       try handOver()
     }
 
@@ -96,6 +106,7 @@ extension TableChapter {
         end(parser, notAFeed("it begins with an element \(Printable(name))"))
       }
       hasBegun = true
+      if name == "channel" { hasChannel = true }
       text = ""
       if name == "item" { row = Row() }
       if name == "enclosure", attributes["type"]?.hasPrefix("image/") == true {

@@ -101,11 +101,11 @@ extension TableChapter {
       if loads.isEmpty { isComplete.set() }
     }
 
-    /// Serves the main thread's loop until the pictures that are wanted are there.
-    func waitForPictures() {
+    /// Serves the main thread's loop until the pictures that are wanted are there, or the deadline comes.
+    func waitForPictures(until deadline: MonotonicInstant = .distantFuture) {
       isComplete = ExitFlag()
       if loads.isEmpty { return }
-      ThreadRunLoop.main.run(until: isComplete)
+      ThreadRunLoop.main.run(until: isComplete, deadline: deadline)
     }
 
     /// The rows of the window, as lines.

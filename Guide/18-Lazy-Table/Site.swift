@@ -18,7 +18,7 @@ extension TableChapter {
       guard let path = Bundle.module.path(forResource: "harbour", ofType: "rss") else {
         throw FileError(action: "find", path: "harbour.rss", reason: "build the guide again")
       }
-      feed = Array(try TableChapter.file(path))
+      feed = try InputFile.bytes(of: path)
     }
 
     /// The numbers of the pictures that were asked for.
@@ -59,20 +59,6 @@ extension TableChapter {
 
     private static func answer(_ request: LocalRequest, _ number: Int) {
       request.answer(.page(Thumbnail.file(number), type: "image/bmp"))
-    }
-  }
-
-  /// The bytes of a file.
-  ///
-  /// - Throws: `ChapterFailure` if it cannot be read.
-  static func file(_ path: String) throws(ChapterFailure) -> Data {
-    do {
-      return try Data(contentsOf: URL(filePath: path))
-    } catch {
-      let isThere = FileManager.default.fileExists(atPath: path)
-      throw ChapterFailure(
-        "cannot read \(path): " + (isThere ? error.localizedDescription : "there is no such file"),
-        .noInput)
     }
   }
 }

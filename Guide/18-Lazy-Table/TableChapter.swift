@@ -9,6 +9,7 @@ enum TableChapter: Chapter {
   static let folder = "18-Lazy-Table"
   static let word: String? = "FEED"
   static let hasServer = true
+  static let descriptors = 48
 
   static func run(with input: ChapterInput, on page: Page) throws {
     if let word = input.word { return try show(feed: word, on: page) }
@@ -54,7 +55,12 @@ enum TableChapter: Chapter {
     }
   }
 
-  static func read(_ url: URL, into table: NewsTable) throws {
+  /// Reads a feed, on the main thread's loop.
+  ///
+  /// - Throws: what is wrong with it; `ChapterFailure` if it has not come whole by the deadline.
+  static func read(
+    _ url: URL, into table: NewsTable, until deadline: MonotonicInstant = .distantFuture
+  ) throws {
     let queue = ThreadOperationQueue(name: "feeds")
     // snippet: feed
     let download = Download(url)
@@ -64,8 +70,9 @@ enum TableChapter: Chapter {
     }
     try parser.addDependency(download)
     try queue.add(contentsOf: [download, parser])
-    ThreadRunLoop.main.run(until: table.isRead)
+    ThreadRunLoop.main.run(until: table.isRead, deadline: deadline)
     // end
+    if !table.isRead.isSet { throw AsynchronousChapter.lateness(of: download, from: url) }
     if let error = table.error { throw error }
   }
 
@@ -80,25 +87,26 @@ enum TableChapter: Chapter {
 
   /// Shows the feed that the reader has named: an address, or a file.
   private static func show(feed word: String, on page: Page) throws {
-    let url: URL
-    let table: NewsTable
-    if word.hasPrefix("http://") || word.hasPrefix("https://") {
-      guard let address = URL(string: word), address.host != nil else {
-        throw ChapterFailure("\(Printable(word)) is not an address", .usage)
-      }
-      url = address
-      table = NewsTable(base: url, queue: ThreadOperationQueue(name: "images", width: 2)) { _ in }
-      try read(url, into: table)
+    let isAddress = word.hasPrefix("http://") || word.hasPrefix("https://")
+    guard let url = isAddress ? URL(string: word) : URL(filePath: word),
+      !isAddress || url.host?.isEmpty == false
+    else { throw ChapterFailure("\(Printable(word)) is not an address", .usage) }
+    let patience = AsynchronousChapter.patience
+    if isAddress { page.say("asking for \(word), and its pictures, for \(patience) at most") }
+    let deadline = MonotonicInstant.now.advanced(by: patience)
+    let table = NewsTable(base: url, queue: ThreadOperationQueue(name: "images", width: 2)) { _ in }
+    if isAddress {
+      try read(url, into: table, until: deadline)
     } else {
-      url = URL(filePath: word)
-      table = NewsTable(base: url, queue: ThreadOperationQueue(name: "images", width: 2)) { _ in }
-      let parser = FeedParser(word, delegate: table, on: .main) { try file(word) }
+      let parser = FeedParser(word, delegate: table, on: .main) {
+        Data(try InputFile.bytes(of: word, limit: FeedReader.largest))
+      }
       try ThreadOperationQueue(name: "feeds").add(parser)
       ThreadRunLoop.main.run(until: table.isRead)
       if let error = table.error { throw error }
     }
     try table.scroll(to: 0)
-    table.waitForPictures()
+    table.waitForPictures(until: deadline)
     for line in table.lines { page.say(line) }
     page.figure("rows", table.rows.count)
   }

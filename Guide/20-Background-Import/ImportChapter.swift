@@ -24,7 +24,7 @@ struct ImportChapter: Chapter {
       database: options.database ?? Self.databaseName(for: feed), isStrict: options.isStrict)
     do {
       let library = try SQLiteLibrary(name: options.library)
-      console.print("importing \(plan.feedName) into \(plan.database)\n")
+      console.say("importing \(plan.feedName) into \(plan.database)")
       let result = try ImportSession(plan: plan, library: library, console: console).run()
       return finish(plan, result)
     } catch let error as LibraryError {
@@ -38,14 +38,15 @@ struct ImportChapter: Chapter {
 
   /// Imports the sample feed twice into a database that is gone afterwards.
   static func run(on page: Page) throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
+    try TemporaryFolder.with { try importTwice(in: $0, on: page) }
+  }
+
+  private static func importTwice(in folder: String, on page: Page) throws {
     guard let feed = SampleFeed.path else {
       throw FileError(action: "find", path: "SampleFeed", reason: "build the guide again")
     }
     let plan = ImportPlan(
-      feed: feed, isSample: true, database: folder.path + "/feed.sqlite", isStrict: false)
+      feed: feed, isSample: true, database: "\(folder)/feed.sqlite", isStrict: false)
     let library = try SQLiteLibrary(name: SQLiteLibrary.defaultName)
     let quiet = Console(isTerminal: false, print: { _ in }, printError: { _ in })
     for isFirst in [true, false] {
@@ -73,9 +74,9 @@ struct ImportChapter: Chapter {
     let failure = result.summary.failure
     switch failure {
     case nil, .cancelled: break
-    case .refused(let problem): console.printError("\(problem)\n")
+    case .refused(let problem): console.complain("\(problem)")
     case .noFeed(let problems):
-      for problem in problems { console.printError("\(problem)\n") }
+      for problem in problems { console.complain("\(problem)") }
       return .noInput
     case .file(let error): console.fail(error)
     case .database(let error), .view(let error): console.fail(error)
@@ -83,7 +84,7 @@ struct ImportChapter: Chapter {
     // Of an import that failed before it began a file there is nothing to report.
     if failure == nil || failure == .cancelled || !result.summary.tables.isEmpty {
       let report = ImportReport(plan: plan, result: result, peakMemory: PeakMemory.bytes)
-      console.print("\n" + report.lines.joined(separator: "\n") + "\n")
+      for line in [""] + report.lines { console.say(line) }
     }
     switch failure {
     case nil: return result.summary.lacksRequiredTable ? .badData : .done

@@ -3,7 +3,7 @@ import Threading
 extension ImportChapter {
   static let solutions = [
     Solution("stop times by stop") { page in
-      try Readings.withFolder { folder in
+      try TemporaryFolder.with { folder in
         let feed = "\(folder)/feed"
         try FeedGenerator.write(stopTimes: 3_000, to: feed)
         let plan = ImportPlan(feed: feed, database: "\(folder)/feed.sqlite")
@@ -19,7 +19,7 @@ extension ImportChapter {
       }
     },
     Solution("two feeds at once") { page in
-      try Readings.withFolder { folder in
+      try TemporaryFolder.with { folder in
         let plans = try ["north", "south"].enumerated().map { index, name in
           let feed = "\(folder)/\(name)"
           try FeedGenerator.write(stopTimes: 1_000 * (index + 1), to: feed)

@@ -11,6 +11,9 @@ enum DrawingChapter: Chapter {
   static func run(on page: Page) throws { try run(with: ChapterInput(), on: page) }
 
   static func run(with input: ChapterInput, on page: Page) throws {
+    let file = try input.word ?? TemporaryFolder.kept("tiles.bmp")
+    try checkName(of: file)
+
     page.section("The view moves")
     let order = try moveView()
     for line in map(order, columns: 6, rows: 4) { page.say(line) }
@@ -36,9 +39,18 @@ enum DrawingChapter: Chapter {
     page.claim(
       "192 tiles make the picture that one loop draws",
       canvas.picture == drawnAlone(fractal, like: canvas))
-    let file = try canvas.picture.write(
-      to: input.word ?? Picture.temporary("threading-guide-tiles.bmp"))
+    try canvas.picture.write(to: file)
     page.figure("look at it", file)
+  }
+
+  /// Refuses what could not become a picture before it is drawn.
+  private static func checkName(of file: String) throws {
+    try OutputFile.refuseOtherKinds(file)
+    guard file.lowercased().hasSuffix(".bmp") else {
+      throw ChapterFailure(
+        "the picture is a bitmap, and \(Printable(file)) is no name for one: it must end in .bmp",
+        .usage)
+    }
   }
 
   /// Where each tile stands in the order of drawing.

@@ -10,13 +10,14 @@ extension DrawingChapter {
     Solution("a picture larger than memory") { page in
       let fractal = Fractal(width: 256)
       let (columns, rows) = (8, 6)
-      let path = Picture.temporary("threading-guide-strips.bmp")
-      let most = try writeByStrips(fractal, columns: columns, rows: rows, to: path)
-      page.claim("never more than two strips of six in memory", most <= 2)
-      let canvas = Canvas(columns: columns, rows: rows, queue: ThreadOperationQueue())
-      let bitmap = drawnAlone(fractal, like: canvas).bitmap
-      page.claim(
-        "the file is that of the whole picture", try Array(TableChapter.file(path)) == bitmap)
+      try TemporaryFolder.with { folder in
+        let path = "\(folder)/strips.bmp"
+        let most = try writeByStrips(fractal, columns: columns, rows: rows, to: path)
+        page.claim("never more than two strips of six in memory", most <= 2)
+        let canvas = Canvas(columns: columns, rows: rows, queue: ThreadOperationQueue())
+        let bitmap = drawnAlone(fractal, like: canvas).bitmap
+        page.claim("the file is that of the whole picture", try InputFile.bytes(of: path) == bitmap)
+      }
     },
   ]
 
@@ -62,7 +63,7 @@ extension DrawingChapter {
   static func writeByStrips(
     _ fractal: Fractal, columns: Int, rows: Int, to path: String
   ) throws -> Int {
-    let file = try OutputFile(path: path, replaces: true)
+    let file = try OutputFile(path: path)
     let width = columns * Tile.size
     try file.write(Picture.bitmapHead(width: width, height: rows * Tile.size))
     let queue = ThreadOperationQueue(name: "tiles")
@@ -83,7 +84,7 @@ extension DrawingChapter {
         try file.write(Picture.bitmapRow(points))
       }
     }
-    try file.flush()
+    try file.finish()
     return most
   }
 }

@@ -17,7 +17,7 @@ enum LargeFilesChapter: Chapter {
   static let largeFile = 100 * smallFile
 
   static func run(on page: Page) throws {
-    try Readings.withFolder { folder in
+    try TemporaryFolder.with { folder in
       let files = ["small", "large"].map { "\(folder)/\($0).txt" }
       let small = try Readings.write(rounds: smallFile, to: files[0])
       let large = try Readings.write(rounds: largeFile, to: files[1])
@@ -87,11 +87,11 @@ enum LargeFilesChapter: Chapter {
   }
 
   private static func refusesEndlessLine() throws -> Bool {
-    try Readings.withFolder { folder in
+    try TemporaryFolder.with { folder in
       let path = "\(folder)/endless.txt"
       let file = try OutputFile(path: path)
       for _ in 0..<200 { try file.write(String(repeating: ".", count: 1_000)) }
-      try file.flush()
+      try file.finish()
       do {
         _ = try tallyByPipeline(path)
         return false

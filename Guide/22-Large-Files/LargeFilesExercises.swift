@@ -3,7 +3,7 @@ import Threading
 extension LargeFilesChapter {
   static let solutions = [
     Solution("some of the lines, into another file, in their order") { page in
-      try Readings.withFolder { folder in
+      try TemporaryFolder.with { folder in
         _ = try Readings.write(rounds: 20, to: "\(folder)/in.txt")
         let kept = try copy(from: "\(folder)/in.txt", to: "\(folder)/out.txt") { $0 < 10 }
         let numbers = try readNumbers(of: "\(folder)/out.txt")
@@ -13,7 +13,7 @@ extension LargeFilesChapter {
       }
     },
     Solution("sort a file, with a thousand lines in memory") { page in
-      try Readings.withFolder { folder in
+      try TemporaryFolder.with { folder in
         _ = try Readings.write(rounds: 11, to: "\(folder)/in.txt")
         let pieces = try sort("\(folder)/in.txt", to: "\(folder)/out.txt", in: folder, at: 1_000)
         let numbers = try readNumbers(of: "\(folder)/out.txt")
@@ -41,7 +41,7 @@ extension LargeFilesChapter {
       }
       .run(try LineBatches(of: source), inFlight: underWay)
     return try file.withLock { file in
-      try file.output.flush()
+      try file.output.finish()
       return file.kept
     }
   }
@@ -69,14 +69,14 @@ extension LargeFilesChapter {
       try output.write(heads[next]!)
       heads[next] = try sources[next].next()
     }
-    try output.flush()
+    try output.finish()
     return pieces.count
 
     func write(_ piece: inout [[UInt8]]) throws {
       pieces.append("\(folder)/piece-\(pieces.count)")
       let file = try OutputFile(path: pieces.last!)
       for line in piece.sorted(by: { number(of: $0) < number(of: $1) }) { try file.write(line) }
-      try file.flush()
+      try file.finish()
       piece = []
     }
   }

@@ -1,5 +1,3 @@
-import Foundation
-
 /// Files of readings, made up: a number and some text in each line, which has 64 bytes.
 enum Readings {
   static let lineLength = 64
@@ -15,10 +13,10 @@ enum Readings {
   /// - Returns: what is in it.
   /// - Throws: `FileError` if the system refuses.
   static func write(rounds: Int, to path: String) throws(FileError) -> Tally {
-    let file = try OutputFile(path: path, replaces: true)
+    let file = try OutputFile(path: path)
     let round = Array((0..<numbers).map(line).joined().utf8)
     for _ in 0..<rounds { try file.write(round) }
-    try file.flush()
+    try file.finish()
     var tally = Tally()
     tally.lines = rounds * numbers
     tally.total = rounds * numbers * (numbers - 1) / 2
@@ -28,15 +26,5 @@ enum Readings {
   private static func line(_ number: Int) -> String {
     let text = "\(number) is what sensor \(number % 7) has measured "
     return text + String(repeating: ".", count: lineLength - 1 - text.utf8.count) + "\n"
-  }
-
-  /// Calls `body` with a folder that is gone afterwards.
-  ///
-  /// - Throws: what `body` throws, or the system says if it makes no folder.
-  static func withFolder<Value>(_ body: (String) throws -> Value) throws -> Value {
-    let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    return try body(folder.path)
   }
 }

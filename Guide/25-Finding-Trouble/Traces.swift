@@ -24,12 +24,12 @@ extension TroubleChapter {
   /// - Returns: where it is.
   /// - Throws: `FileError` if it cannot be written.
   static func write(_ trace: OperationTrace) throws(FileError) -> String {
-    let path = NSTemporaryDirectory() + "threading-guide-trace.json"
+    let path = try TemporaryFolder.kept("trace.json")
     let file = try OutputFile(path: path, replaces: true)
     // snippet: chrome
     try file.write(trace.chromeTrace())
     // end
-    try file.flush()
+    try file.finish()
     return path
   }
 
@@ -42,7 +42,7 @@ extension TroubleChapter {
       }
       var traceEvents: [Event]
     }
-    let data = try Data(contentsOf: URL(filePath: path))
+    let data = Data(try InputFile.bytes(of: path))
     return try JSONDecoder().decode(File.self, from: data).traceEvents
       .filter { $0.ph == "X" }.map(\.name)
   }

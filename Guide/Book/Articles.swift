@@ -1,5 +1,3 @@
-import Foundation
-
 /// `guide articles`: makes the chapters articles of the documentation, so that their texts are written once.
 enum Articles {
   /// The article that the guide's first page becomes.
@@ -16,11 +14,11 @@ enum Articles {
         try write(try article(of: chapter, symbols), named: chapter.folder, in: catalogue)
       }
       try write(try self.contents(symbols), named: contents, in: catalogue)
-      console.print("wrote \(Book.chapters.count + 1) articles to \(catalogue)\n")
+      console.say("wrote \(Book.chapters.count + 1) articles to \(catalogue)")
       return .done
     } catch {
       console.fail(error)
-      return error.action == "write" ? .fileError : .noInput
+      return error.status
     }
   }
 
@@ -56,21 +54,19 @@ enum Articles {
 
   private static func text(_ path: String) throws(FileError) -> String {
     do {
-      return try String(contentsOfFile: path, encoding: .utf8)
+      return try InputFile.text(of: path)
     } catch {
       throw FileError(
-        action: "read", path: path, reason: "the articles go into a catalogue that has this page")
+        action: "read", path: path,
+        reason: "\(error.reason); the articles go into a catalogue that has this page")
     }
   }
 
   private static func write(
     _ text: String, named name: String, in catalogue: String
   ) throws(FileError) {
-    let path = "\(catalogue)/\(name).md"
-    do {
-      try Data(text.utf8).write(to: URL(filePath: path))
-    } catch {
-      throw FileError(action: "write", path: path, reason: error.localizedDescription)
-    }
+    let file = try OutputFile(path: "\(catalogue)/\(name).md", replaces: true)
+    try file.write(text)
+    try file.finish()
   }
 }

@@ -28,9 +28,11 @@ enum Book {
     TroubleChapter.self,
   ]
 
-  /// The chapter that a word of the command line means: its number or its name.
+  /// The chapter that a word of the command line means: its number, with zeros before it as in the names of
+  /// folders or without, or its name.
   static func chapter(_ word: String) -> (any Chapter.Type)? {
-    chapters.first { word == $0.name || word == String($0.number) }
+    let number = word.trimmingPrefix { $0 == "0" }
+    return chapters.first { word == $0.name || number == String($0.number) }
   }
 
   /// The chapter of a number that is known to be one.

@@ -23,6 +23,10 @@ protocol Chapter: SendableMetatype {
   /// Whether it has a web server, whose port may be chosen.
   static var hasServer: Bool { get }
 
+  /// How many threads and open files it may have at once, also through libraries that it shows.
+  static var threads: Int { get }
+  static var descriptors: Int { get }
+
   /// Runs the program with what it was given.
   ///
   /// - Throws: what stopped it.
@@ -63,6 +67,10 @@ extension Chapter {
   static var word: String? { nil }
 
   static var hasServer: Bool { false }
+
+  static var threads: Int { 24 }
+
+  static var descriptors: Int { 16 }
 
   static func run(with input: ChapterInput, on page: Page) throws { try run(on: page) }
 

@@ -7,18 +7,30 @@ enum ChapterRun {
   ) -> ExitStatus {
     let chapter = Book.chapter(number)
     console.print("Chapter \(chapter.number): \(chapter.title)\n")
-    return run(on: console) { try chapter.run(with: input, on: $0) }
+    return run("chapter \(number)", on: console) { page in
+      try check(chapter)
+      try chapter.run(with: input, on: page)
+    }
   }
 
   static func solution(_ index: Int, of number: Int, on console: Console) -> ExitStatus {
-    let solution = Book.chapter(number).solutions[index - 1]
+    let chapter = Book.chapter(number)
+    let solution = chapter.solutions[index - 1]
     console.print("Chapter \(number), exercise \(index): \(solution.title)\n")
-    return run(on: console) { try solution.run($0) }
+    return run("chapter \(number), exercise \(index)", on: console) { page in
+      try check(chapter)
+      try solution.run(page)
+    }
   }
 
   static func part(_ name: String, of number: Int, on console: Console) -> ExitStatus {
     let part = Book.chapter(number).parts.first { $0.name == name }
-    return run(on: console) { try part?.run($0) }
+    return run("chapter \(number), \(name)", on: console) { try part?.run($0) }
+  }
+
+  private static func check(_ chapter: any Chapter.Type) throws(ChapterFailure) {
+    try Room.check(threads: chapter.threads)
+    try Room.check(descriptors: chapter.descriptors)
   }
 
   /// Runs every chapter, also after one that fails.
@@ -27,6 +39,8 @@ enum ChapterRun {
     for (index, chapter) in Book.chapters.enumerated() {
       if index > 0 { console.print("\n") }
       if self.chapter(chapter.number, on: console) != .done { failed.append(chapter.number) }
+      // Nobody reads on.
+      if console.problem() != nil { break }
     }
     if failed.isEmpty { return .done }
     console.fail("failed: chapter \(failed.map(String.init).joined(separator: ", "))")
@@ -44,18 +58,21 @@ enum ChapterRun {
     }
   }
 
-  private static func run(on console: Console, _ body: (Page) throws -> Void) -> ExitStatus {
+  private static func run(
+    _ what: String, on console: Console, _ body: (Page) throws -> Void
+  ) -> ExitStatus {
     let page = Page(console)
     do {
       try body(page)
     } catch {
-      console.fail("\(error)")
-      if let failure = error as? ChapterFailure { return failure.status }
-      return error is FileError ? .fileError : .system
+      let report = FailureReport(error)
+      page.eraseLive()
+      console.fail("\(what): \(report.reason)")
+      return report.status
     }
     let wrong = page.claims.wrong
     if wrong == 0 { return .done }
-    console.fail("\(wrong) of \(page.claims.all) claims did not hold")
+    console.fail("\(what): \(wrong) of \(page.claims.all) claims did not hold")
     return .wrong
   }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import Glibc
 import Threading
 
 /// How a process that a chapter started has ended, and what it printed.
@@ -18,43 +18,63 @@ struct ChildProcess {
   ///   - chapter: whose part it is.
   ///   - input: the file that is its standard input; none if nil.
   /// - Returns: how it ended.
-  /// - Throws: what the system says if it starts no process.
+  /// - Throws: `FileError` if there is no such file, or the system starts no process; `ChapterFailure` if
+  ///   the system refused the process something, so that it could not show what it should.
   static func run(
     _ part: String, of chapter: any Chapter.Type, input: String? = nil
   ) throws -> ChildProcess {
-    try run("/proc/self/exe", ["run", String(chapter.number), "--part", part], input: input)
+    let child = try run(
+      ["/proc/self/exe", "run", String(chapter.number), "--part", part], input: input)
+    if let status = child.status, refusals.contains(where: { $0.rawValue == status }) {
+      let line = child.errors.split(separator: "\n").last.map(String.init) ?? "no reason was told"
+      throw ChapterFailure("its part \(part): \(line)", .system)
+    }
+    return child
   }
+
+  private static let refusals: [ExitStatus] = [.noInput, .system, .fileError]
 
   /// Runs a program, and waits for its end.
   ///
-  /// - Throws: what the system says if it starts no process.
-  static func run(
-    _ program: String, _ arguments: [String], input: String? = nil
-  ) throws -> ChildProcess {
-    let process = Process()
-    let output = Pipe()
-    let errors = Pipe()
-    process.executableURL = URL(filePath: program).resolvingSymlinksInPath()
-    process.arguments = arguments
-    process.standardInput =
-      try input.map { try FileHandle(forReadingFrom: URL(filePath: $0)) } ?? FileHandle.nullDevice
-    process.standardOutput = output
-    process.standardError = errors
-    // A crash is what is wanted here; its stack trace would only take time.
-    process.environment = ProcessInfo.processInfo.environment.merging(
-      ["SWIFT_BACKTRACE": "enable=no"]) { $1 }
-    try process.run()
-    // Both at the same time: a process that fills one pipe while the other is read would wait for us.
-    let errorEnd = errors.fileHandleForReading
-    let reader = try PosixThread.start { try errorEnd.readToEnd() ?? Data() }
-    let printed = try output.fileHandleForReading.readToEnd() ?? Data()
-    let complaints = try reader.join()
-    process.waitUntilExit()
-    let isSignal = process.terminationReason == .uncaughtSignal
+  /// - Throws: `FileError` if the system starts no process.
+  static func run(_ words: [String], input: String? = nil) throws(FileError) -> ChildProcess {
+    let child = try start(words, input ?? "/dev/null")
+    let texts = readBoth(child.output, child.errors)
+    var ending: CInt = 0
+    while unsafe waitpid(child.processID, &ending, 0) < 0 && errno == EINTR {}
+    let signal = ending & 0x7F
     return ChildProcess(
-      status: isSignal ? nil : process.terminationStatus,
-      signal: isSignal ? process.terminationStatus : nil,
-      output: String(decoding: printed, as: UTF8.self),
-      errors: String(decoding: complaints, as: UTF8.self))
+      status: signal == 0 ? ending >> 8 & 0xFF : nil, signal: signal == 0 ? nil : signal,
+      output: texts.0, errors: texts.1)
+  }
+
+  /// When this returns, the ends for writing are the child's alone, so that each pipe ends with it.
+  private static func start(
+    _ words: [String], _ input: String
+  ) throws(FileError) -> (processID: pid_t, output: Descriptor, errors: Descriptor) {
+    let output = try Descriptor.pipe()
+    let errors = try Descriptor.pipe()
+    let processID = try Spawn.start(
+      words, input: try Descriptor.open(input), output: output.writing, errors: errors.writing)
+    return (processID, output.reading, errors.reading)
+  }
+
+  /// Both at the same time: a process that fills one pipe while the other is read would wait for us.
+  private static func readBoth(_ first: Descriptor, _ second: Descriptor) -> (String, String) {
+    var ends = [first, second].map { pollfd(fd: $0.number, events: Int16(POLLIN), revents: 0) }
+    var texts: [[UInt8]] = [[], []]
+    var bytes = [UInt8](repeating: 0, count: 65_536)
+    while ends.contains(where: { $0.fd >= 0 }) {
+      guard unsafe poll(&ends, 2, -1) > 0 else { continue }
+      for index in ends.indices where ends[index].revents != 0 {
+        let count = unsafe read(ends[index].fd, &bytes, bytes.count)
+        if count > 0 {
+          texts[index] += bytes[..<count]
+        } else if count == 0 || errno != EINTR {
+          ends[index].fd = -1  // poll passes over it
+        }
+      }
+    }
+    return (String(decoding: texts[0], as: UTF8.self), String(decoding: texts[1], as: UTF8.self))
   }
 }

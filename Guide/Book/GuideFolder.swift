@@ -11,11 +11,11 @@ enum GuideFolder {
   static func text(_ name: String) throws(FileError) -> String {
     let file = "\(path)/\(name)"
     do {
-      return try String(contentsOfFile: file, encoding: .utf8)
+      return try InputFile.text(of: file)
     } catch {
       throw FileError(
         action: "read", path: file,
-        reason: "the texts are read from the package that the guide was built in")
+        reason: "\(error.reason); the texts are read from the package that the guide was built in")
     }
   }
 

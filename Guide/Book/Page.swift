@@ -32,12 +32,12 @@ final class Page: @unchecked Sendable {
 
   /// Prints a line.
   func say(_ line: String) {
-    print("  " + line)
+    print("  " + Printable.line(line))
   }
 
   /// Prints what was measured, which is another figure in each run.
   func figure(_ name: String, _ value: some CustomStringConvertible) {
-    print("  \(name): " + styled("\(value)", .cyan))
+    print("  \(name): " + styled(Printable.line("\(value)"), .cyan))
   }
 
   /// Checks a claim and prints it with the verdict. One that does not hold makes the program's exit
@@ -47,7 +47,8 @@ final class Page: @unchecked Sendable {
       counts.claims += 1
       if !holds { counts.wrong += 1 }
     }
-    print("  " + (holds ? styled("ok:", .green) : styled("WRONG:", .red)) + " \(claim)")
+    print(
+      "  " + (holds ? styled("ok:", .green) : styled("WRONG:", .red)) + " \(Printable.line(claim))")
   }
 
   /// Says that a claim was not checked, since this machine has not what it takes.
@@ -60,7 +61,7 @@ final class Page: @unchecked Sendable {
     guard isTerminal else { return }
     counts.withLock { counts in
       let width = max(10, console.columns() - 1)
-      console.print("\r\u{1B}[K" + String(line.prefix(width)))
+      console.print(Self.erasing + String(line.prefix(width)))
       counts.isLive = true
     }
   }
@@ -71,9 +72,19 @@ final class Page: @unchecked Sendable {
     for line in lines { print("  " + styled(line, .cyan)) }
   }
 
+  /// Makes room for other lines.
+  func eraseLive() {
+    counts.withLock { counts in
+      if counts.isLive { console.print(Self.erasing) }
+      counts.isLive = false
+    }
+  }
+
+  private static let erasing = "\r\u{1B}[K"
+
   private func print(_ line: String) {
     counts.withLock { counts in
-      console.print((counts.isLive ? "\r\u{1B}[K" : "") + line + "\n")
+      console.print((counts.isLive ? Self.erasing : "") + line + "\n")
       counts.isLive = false
     }
   }

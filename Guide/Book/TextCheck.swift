@@ -1,5 +1,3 @@
-import Foundation
-
 /// `guide check`: compares the code that the texts show with the source.
 enum TextCheck {
   /// Checks every chapter, or first puts the snippets into the texts.
@@ -18,7 +16,7 @@ enum TextCheck {
         }
         problems += text.problems(snippets)
       }
-      for problem in problems { console.printError("\(problem)\n") }
+      for problem in problems { console.complain(problem) }
       if problems.isEmpty {
         console.print("the code in the texts is that of the source\n")
         return .done
@@ -27,7 +25,7 @@ enum TextCheck {
       return .badData
     } catch {
       console.fail(error)
-      return error.action == "write" ? .fileError : .noInput
+      return error.status
     }
   }
 
@@ -45,11 +43,8 @@ enum TextCheck {
   }
 
   private static func write(_ text: ChapterText) throws(FileError) {
-    let file = "\(GuideFolder.path)/\(text.file)"
-    do {
-      try Data(text.text.utf8).write(to: URL(filePath: file))
-    } catch {
-      throw FileError(action: "write", path: file, reason: error.localizedDescription)
-    }
+    let file = try OutputFile(path: "\(GuideFolder.path)/\(text.file)", replaces: true)
+    try file.write(text.text)
+    try file.finish()
   }
 }

@@ -50,6 +50,10 @@ struct ChapterOptions {
         guard let port = UInt16(value), port > 0 else {
           throw UsageError("--port \(Printable(value)) is not a number in 1...65535")
         }
+        if input?.port ?? 0 != 0 {
+          throw UsageError(
+            "chapter \(number) has one server, but was given a second --port: \(port)")
+        }
         input = input ?? ChapterInput()
         input?.port = port
       case .word(let word):

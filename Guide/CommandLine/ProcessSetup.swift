@@ -5,12 +5,19 @@ enum ProcessSetup {
   /// Opens what of standard input, output and error is closed.
   ///
   /// Otherwise the next file that is opened would get the number of, say, standard output, and what
-  /// is printed would go into it: into a generated feed, or the run loop's own descriptors.
+  /// is printed would go into it: into a generated feed, or the run loop's own descriptors. They are opened
+  /// the wrong way round, so that who uses them is still told that they are closed.
   static func openStandardStreams() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
       // It gets the lowest number that is free, which is this one.
-      _ = unsafe open("/dev/null", O_RDWR)
+      _ = unsafe open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
     }
+  }
+
+  /// Has a write to a reader that has gone fail, instead of ending the process: what it has begun to make
+  /// is then made, or removed.
+  static func reportReadersGone() {
+    _ = signal(SIGPIPE, SIG_IGN)
   }
 
   /// Has a write beyond the size that the process may give a file fail, instead of ending the process:
@@ -32,7 +39,7 @@ enum ProcessSetup {
   static func unblockEndingSignals() {
     var signals = sigset_t()
     unsafe sigemptyset(&signals)
-    for signal in [SIGINT, SIGTERM] { unsafe sigaddset(&signals, signal) }
+    for signal in [SIGINT, SIGTERM, SIGHUP] { unsafe sigaddset(&signals, signal) }
     unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
   }
 }

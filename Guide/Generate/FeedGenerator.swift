@@ -16,6 +16,13 @@ enum FeedGenerator {
     guard unsafe mkdir(folder, 0o755) == 0 else {
       throw FileError(action: "make the folder", path: folder, code: errno)
     }
+    // A part of a feed is of no use to anybody.
+    let leftover = Leftover { TemporaryFolder.remove(folder) }
+    try writeFiles(stopTimes: stopTimes, to: folder)
+    leftover.keep()
+  }
+
+  private static func writeFiles(stopTimes: Int, to folder: String) throws(FileError) {
     let trips = (stopTimes + stopTimesPerTrip - 1) / stopTimesPerTrip
     try write("\(folder)/agency.txt", "agency_id,agency_name,agency_url,agency_timezone", 1) { _ in
       "G,Generated Transit,https://transit.example,Europe/Berlin"
@@ -53,7 +60,7 @@ enum FeedGenerator {
     let file = try OutputFile(path: path)
     try file.write(header + "\n")
     for index in 0..<rows { try file.write(row(index) + "\n") }
-    try file.flush()
+    try file.finish()
   }
 
   private static func clock(_ minute: Int, _ seconds: String) -> String {

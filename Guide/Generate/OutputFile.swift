@@ -1,9 +1,16 @@
 import Glibc
 
-/// A file, written through a buffer of fixed size.
+/// A file, written through a buffer of fixed size. It is there when ``finish()`` returns: of one that was not
+/// finished, nothing is left.
 final class OutputFile {
   private let path: String
+
+  /// Where it is written: where it shall be, or beside it.
+  private let workPath: String
+
   private let descriptor: CInt
+  private var leftover: Leftover?
+  private var isFinished = false
   private var buffer: [UInt8] = []
 
   private static let bufferSize = 65_536
@@ -12,20 +19,44 @@ final class OutputFile {
   ///
   /// - Parameters:
   ///   - path: where.
-  ///   - replaces: whether it may be there, and is then written anew.
-  /// - Throws: `FileError` if the system refuses, or the file is there and must not be.
+  ///   - replaces: whether another file may be there. That one stays as it is until this one is whole.
+  /// - Throws: `FileError` if the system refuses, the file is there and must not be, or what is there is no
+  ///   file.
   init(path: String, replaces: Bool = false) throws(FileError) {
-    // Without O_NOFOLLOW, somebody's link in a folder for all could lead to a file of the reader's.
-    let existing = replaces ? O_TRUNC | O_NOFOLLOW : O_EXCL
-    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | existing, 0o644)
-    guard descriptor >= 0 else { throw FileError(action: "make", path: path, code: errno) }
     self.path = path
-    self.descriptor = descriptor
+    if replaces {
+      try Self.refuseOtherKinds(path)
+      let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
+      let workPath = "\(folder).guide-\(getpid())-\(UInt32.random(in: .min ... .max))"
+      self.workPath = workPath
+      leftover = Leftover { unsafe unlink(workPath) }
+    } else {
+      workPath = path
+    }
+    descriptor = unsafe open(workPath, O_WRONLY | O_CREAT | O_CLOEXEC | O_EXCL, 0o644)
+    guard descriptor >= 0 else {
+      let code = errno
+      isFinished = true
+      throw FileError(action: "make", path: path, code: code)
+    }
     buffer.reserveCapacity(Self.bufferSize + 4_096)
   }
 
   deinit {
-    close(descriptor)
+    if descriptor >= 0 { close(descriptor) }
+    if !isFinished { unsafe unlink(workPath) }
+  }
+
+  /// Refuses a path at which something stands that is no file, such as a pipe or a folder, or a file that
+  /// must not be written.
+  ///
+  /// - Throws: `FileError` that says what it is.
+  static func refuseOtherKinds(_ path: String) throws(FileError) {
+    guard let kind = FileKind.of(path) else { return }
+    if kind != .file {
+      throw FileError(action: "make", path: path, reason: "\(kind.rawValue) has that name")
+    }
+    if unsafe access(path, W_OK) != 0 { throw FileError(action: "make", path: path, code: errno) }
   }
 
   /// Adds text.
@@ -43,10 +74,20 @@ final class OutputFile {
     if buffer.count >= Self.bufferSize { try flush() }
   }
 
-  /// Hands everything to the system.
+  /// Says that this was all.
   ///
   /// - Throws: `FileError` if the system refuses.
-  func flush() throws(FileError) {
+  func finish() throws(FileError) {
+    try flush()
+    if workPath != path, unsafe rename(workPath, path) != 0 {
+      throw FileError(action: "make", path: path, code: errno)
+    }
+    isFinished = true
+    leftover?.keep()
+  }
+
+  /// Hands everything to the system.
+  private func flush() throws(FileError) {
     var start = 0
     while start < buffer.count {
       let count = unsafe buffer.withUnsafeBytes { bytes in

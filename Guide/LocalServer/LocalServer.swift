@@ -23,7 +23,7 @@ final class LocalServer: Sendable {
   ///   - port: where to listen; 0 for a port that is free.
   ///   - answer: called on the server's thread for each request. It may answer at once, or keep the
   ///     request and answer later.
-  /// - Throws: `ChapterFailure` if the port is in use.
+  /// - Throws: `ChapterFailure` if the port is in use, or the machine has no network of its own.
   init(port: UInt16 = 0, answer: @escaping @Sendable (LocalRequest) -> Void) throws {
     let (listener, port) = try Self.listen(port)
     self.port = port
@@ -74,6 +74,18 @@ final class LocalServer: Sendable {
       }
     }
     guard code == 0 else { throw failure(code) }
+    // A machine whose own network is down lets a server listen, but nobody reach it. For a socket of this
+    // kind, to connect is to look up the way, and nothing is sent.
+    let asker = Descriptor(socket(AF_INET, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0))
+    let wayCode = unsafe withUnsafePointer(to: address) { address in
+      unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe connect(asker.number, $0, length) == 0 ? 0 : errno
+      }
+    }
+    guard wayCode == 0 else {
+      let reason = unsafe String(cString: strerror(wayCode))
+      throw ChapterFailure("there is no way to 127.0.0.1, this machine itself: \(reason)", .system)
+    }
     return (listener, UInt16(bigEndian: address.sin_port))
   }
 }

@@ -67,7 +67,7 @@ struct ArticleTests {
     #expect(Guide.run(["articles", folder.path], on: recorder.console()) == .noInput)
     #expect(
       recorder.errors
-        == "guide: cannot read \(folder.path)/Threading.md: "
+        == "guide: cannot read \(folder.path)/Threading.md: No such file or directory; "
         + "the articles go into a catalogue that has this page\n")
     try Data().write(to: URL(filePath: folder.path + "/Threading.md"))
     // No file can be written where a folder of its name is.
@@ -76,7 +76,7 @@ struct ArticleTests {
       atPath: "\(folder.path)/\(name).md", withIntermediateDirectories: false)
     let second = Recorder()
     #expect(Guide.run(["articles", folder.path], on: second.console()) == .fileError)
-    #expect(second.errors.hasPrefix("guide: cannot write \(folder.path)/\(name).md: "))
+    #expect(second.errors.hasPrefix("guide: cannot make \(folder.path)/\(name).md: a folder has"))
     #expect(second.errors.split(separator: "\n").count == 1)
   }
 }

@@ -33,11 +33,12 @@ struct ChapterInputTests {
     #expect(found.output.hasSuffix("  bytes: 3\n"))
     let missing = try run("17", server.address("not"))
     #expect(missing.status == 66)
-    #expect(missing.error == "guide: cannot fetch \(server.address("not")): status 404\n")
+    #expect(
+      missing.error == "guide: chapter 17: cannot fetch \(server.address("not")): status 404\n")
     try server.end()
     let refused = try run("17", server.address("there"))
     #expect(refused.status == 66)
-    #expect(refused.error.hasPrefix("guide: cannot fetch \(server.address("there")): "))
+    #expect(refused.error.hasPrefix("guide: chapter 17: cannot fetch \(server.address("there")): "))
     #expect(try run("17", "nothing").status == 64)
   }
 
@@ -46,7 +47,9 @@ struct ChapterInputTests {
     let server = try LocalServer { _ in }
     let taken = try run("17", "--port", "\(server.port)")
     #expect(taken.status == 71)
-    #expect(taken.error == "guide: cannot listen on port \(server.port): Address already in use\n")
+    #expect(
+      taken.error
+        == "guide: chapter 17: cannot listen on port \(server.port): Address already in use\n")
     try server.end()
     let chosen = try run("17", "--port=\(server.port)")
     #expect(chosen.status == 0)
@@ -74,13 +77,19 @@ struct ChapterInputTests {
     let other = try run("18", page)
     #expect(other.status == 65)
     #expect(
-      other.error == "guide: \(page) is not an RSS feed: it begins with an element \"html\"\n")
+      other.error
+        == "guide: chapter 18: \(page) is not an RSS feed: it begins with an element \"html\"\n")
     #expect(try run("18", server.address("nothing")).status == 66)
     try server.end()
     let nothing = try run("18", "/nowhere/feed.rss")
     #expect(nothing.status == 66)
-    #expect(nothing.error == "guide: cannot read /nowhere/feed.rss: there is no such file\n")
-    #expect(try run("18", folder.path).status == 66)
+    #expect(
+      nothing.error
+        == "guide: chapter 18: cannot open /nowhere/feed.rss: No such file or directory\n"
+    )
+    #expect(
+      try run("18", folder.path).error
+        == "guide: chapter 18: cannot read \(folder.path): it is a folder\n")
     #expect(try run("18", "http://").status == 64)
   }
 
@@ -95,7 +104,8 @@ struct ChapterInputTests {
     let refused = try run("21", "/nowhere/picture.bmp")
     #expect(refused.status == 74)
     #expect(
-      refused.error == "guide: cannot make /nowhere/picture.bmp: No such file or directory\n")
+      refused.error
+        == "guide: chapter 21: cannot make /nowhere/picture.bmp: No such file or directory\n")
     #expect(try run("21", "/proc/picture.bmp").status == 74)
   }
 
@@ -114,6 +124,9 @@ struct ChapterInputTests {
     for port in ["0", "65536", "-1", "http", ""] {
       #expect(error("17", "--port", port) == "--port \"\(port)\" is not a number in 1...65535")
     }
+    #expect(
+      error("17", "--port", "80", "--port", "81")
+        == "chapter 17 has one server, but was given a second --port: 81")
     #expect(error("17", "a", "b") == "chapter 17 takes one URL, but was given \"b\", too")
     #expect(error("17", "") == "URL is empty")
     let alone = "chapter 17 takes what it is given alone, without other options"

@@ -65,18 +65,6 @@ struct ChapterProcessTests {
     #expect(ending.output.contains("the thread sanitizer found the race"))
   }
 
-  @Test("a picture that cannot be written is told in one line")
-  func noPicture() throws {
-    let ending = try GuideProcess(
-      ["TMPDIR=/nowhere", GuideProcess.executable.path, "9"], in: folder,
-      program: URL(filePath: "/usr/bin/env")
-    ).end()
-    #expect(ending.status == 74)
-    #expect(
-      ending.errors
-        == "guide: cannot make /nowhere/threading-guide-blurred.bmp: No such file or directory\n")
-  }
-
   @Test("a claim that does not hold makes the exit status that of a failure")
   func wrongClaim() {
     let recorder = Recorder()

@@ -22,6 +22,9 @@ struct GuideCommandTests {
     #expect(try GuideCommand.parse(["run", "import"]) == .importFeed(try ImportOptions()))
     #expect(try GuideCommand.parse(["1"]) == .run(1))
     #expect(try GuideCommand.parse(["run", "thread"]) == .run(1))
+    #expect(try GuideCommand.parse(["01"]) == .run(1))
+    #expect(try GuideCommand.parse(["run", "017", "--solution", "2"]) == .solution(2, of: 17))
+    for word in ["+1", "1.0", "0", "00", "0x1", ""] { #expect(Book.chapter(word) == nil) }
     #expect(try GuideCommand.parse(["1", "--explain"]) == .explain(1))
     #expect(try GuideCommand.parse(["20", "--explain"]) == .explain(20))
     #expect(try GuideCommand.parse(["1", "--solution=2"]) == .solution(2, of: 1))

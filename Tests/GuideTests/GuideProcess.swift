@@ -15,13 +15,27 @@ final class GuideProcess {
   }
 
   /// Starts the program, or another one, in `folder`.
-  init(_ arguments: [String], in folder: Folder, program: URL = executable) throws {
+  init(
+    _ arguments: [String], in folder: Folder, program: URL = executable, hasReader: Bool = true
+  ) throws {
     process.executableURL = program
     process.arguments = arguments
     process.currentDirectoryURL = URL(filePath: folder.path)
     process.standardOutput = output
     process.standardError = errors
+    // A process that nobody listens to, from the beginning.
+    if !hasReader { try output.fileHandleForReading.close() }
     try process.run()
+  }
+
+  /// Runs a line of the shell, in which `guide` is the program.
+  static func shell(
+    _ line: String, in folder: Folder
+  ) throws -> (status: Int32, output: String, errors: String) {
+    try GuideProcess(
+      ["-c", "guide() { \"$0\" \"$@\"; }; \(line)", executable.path], in: folder,
+      program: URL(filePath: "/bin/sh")
+    ).end()
   }
 
   func signal(_ number: CInt) {
@@ -47,9 +61,18 @@ final class GuideProcess {
     return false
   }
 
+  /// Waits for the end that a signal makes.
+  ///
+  /// - Returns: the signal's number; nil if there was another end.
+  func endBySignal() throws -> Int32? {
+    _ = try output.fileHandleForReading.readToEnd()
+    process.waitUntilExit()
+    return process.terminationReason == .uncaughtSignal ? process.terminationStatus : nil
+  }
+
   /// Waits for the end.
   func end() throws -> (status: Int32, output: String, errors: String) {
-    let rest = try output.fileHandleForReading.readToEnd() ?? Data()
+    let rest = (try? output.fileHandleForReading.readToEnd()) ?? Data()
     let complaints = try errors.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
     #expect(process.terminationReason == .exit)

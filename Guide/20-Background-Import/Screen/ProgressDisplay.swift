@@ -36,21 +36,21 @@ struct ProgressDisplay {
       drawBar()
     } else if isNewStep {
       let rows = Figures.grouped(rows)
-      console.print("progress: \(percent)% (\(file), \(rows) new or changed rows)\n")
+      console.say("progress: \(percent)% (\(file), \(rows) new or changed rows)")
     }
   }
 
   /// Prints a line beside the progress.
   mutating func note(_ text: String) {
     eraseBar()
-    console.print("note: \(text)\n")
+    console.say("note: \(text)")
     if console.isTerminal { drawBar() }
   }
 
   /// Prints a problem.
   mutating func problem(_ problem: FileProblem) {
     eraseBar()
-    console.printError("\(problem)\n")
+    console.complain("\(problem)")
     if console.isTerminal { drawBar() }
   }
 

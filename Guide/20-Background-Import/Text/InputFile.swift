@@ -29,9 +29,10 @@ final class InputFile: ByteSource {
       close(descriptor)
       throw FileError(action: "examine", path: path, code: code)
     }
-    guard status.st_mode & S_IFMT == S_IFREG else {
+    let kind = FileKind(mode: status.st_mode)
+    guard kind == .file else {
       close(descriptor)
-      throw FileError(action: "read", path: path, reason: "it is not a regular file")
+      throw FileError(action: "read", path: path, reason: "it is \(kind.rawValue)")
     }
     self.path = path
     self.descriptor = descriptor
@@ -60,5 +61,36 @@ final class InputFile: ByteSource {
       // A signal came while the thread was in the kernel: the read is simply made again.
       if errno != EINTR { throw FileError(action: "read", path: path, code: errno) }
     }
+  }
+}
+
+extension InputFile {
+  /// All bytes of a file.
+  ///
+  /// - Throws: `FileError` if it cannot be read, or has more bytes than `limit`.
+  static func bytes(of path: String, limit: Int = .max) throws(FileError) -> [UInt8] {
+    let file = try InputFile(path: path)
+    guard file.size <= limit else {
+      throw FileError(
+        action: "read", path: path,
+        reason: "it has \(Figures.grouped(file.size)) bytes, more than \(Figures.grouped(limit))")
+    }
+    var bytes: [UInt8] = []
+    while true {
+      let start = bytes.count
+      bytes += [UInt8](repeating: 0, count: pieceSize)
+      let count = try file.read(into: &bytes, from: start, to: bytes.count)
+      bytes.removeLast(pieceSize - count)
+      if count == 0 { return bytes }
+    }
+  }
+
+  private static let pieceSize = 65_536
+
+  /// The text of a file.
+  ///
+  /// - Throws: `FileError` if it cannot be read.
+  static func text(of path: String) throws(FileError) -> String {
+    String(decoding: try bytes(of: path), as: UTF8.self)
   }
 }

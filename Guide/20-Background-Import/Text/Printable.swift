@@ -16,6 +16,14 @@ struct Printable: CustomStringConvertible {
 }
 
 extension Printable {
+  /// A line of text, part of which may be of unknown origin, such as a message with the name of a file:
+  /// whole, and as it is but for such characters.
+  static func line(_ text: String) -> String {
+    text.unicodeScalars.reduce(into: "") {
+      $0 += isShown($1) ? String($1) : $1.escaped(asASCII: true)
+    }
+  }
+
   /// Text of unknown origin on one line without quotes, cut at a width.
   static func plain(_ text: String, width: Int) -> String {
     // One character can consist of any number of scalars.
