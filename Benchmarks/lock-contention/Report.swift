@@ -22,7 +22,7 @@ struct Report {
       + [
         row.nanoseconds, row.minimumNanoseconds, row.processorNanoseconds, row.shareRatio,
         row.handedPercent, row.sleepsPercent, row.longestMilliseconds, row.worstMilliseconds,
-        row.starvedMilliseconds,
+        row.starvedMilliseconds, row.worstStarvedMilliseconds,
       ].map { String(format: "%.2f", $0) }
   }
 

@@ -14,6 +14,7 @@ struct Row: Codable, Equatable {
   let longestMilliseconds: Double
   let worstMilliseconds: Double
   let starvedMilliseconds: Double
+  let worstStarvedMilliseconds: Double
 
   enum CodingKeys: String, CodingKey, CaseIterable {
     case lock
@@ -28,6 +29,7 @@ struct Row: Codable, Equatable {
     case longestMilliseconds = "longest_ms"
     case worstMilliseconds = "worst_ms"
     case starvedMilliseconds = "starved_ms"
+    case worstStarvedMilliseconds = "worst_starved_ms"
   }
 
   /// - Precondition: There is a slice of either kind.
@@ -45,7 +47,8 @@ struct Row: Codable, Equatable {
     sleepsPercent = Self.median(slices.map { 100 * Double($0.sleeps) / Double($0.total) })
     longestMilliseconds = Self.median(timed.map { Double($0.longest) / 1e6 })
     worstMilliseconds = timed.map { Double($0.longest) / 1e6 }.max()!
-    starvedMilliseconds = timed.map { Double($0.starved) / 1e6 }.max()!
+    starvedMilliseconds = Self.median(timed.map { Double($0.starved) / 1e6 })
+    worstStarvedMilliseconds = timed.map { Double($0.starved) / 1e6 }.max()!
   }
 
   private static func median(_ values: [Double]) -> Double {

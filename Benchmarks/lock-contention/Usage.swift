@@ -44,11 +44,13 @@ enum Usage {
         longest_ms    longest time that any thread went without a turn in a slice: median of the
                       slices
         worst_ms      the same, the longest of all slices
-        starved_ms    the same without the time in which the thread was ready to run and had no
-                      processor: what is left is the lock's doing
+        starved_ms    longest_ms without the time in which the thread was ready to run and had no
+                      processor: what is left is the lock's doing, or that of the machine below the
+                      system
+        worst_starved_ms  the same, the longest of all slices
 
-      Each second slice has every turn timed, for the last three columns, and does not count for
-      the others. What `none` shows there is the scheduler's doing: threads that want no lock.
+      Each second slice has every turn timed, for the last four columns, and does not count for
+      the others. What `none` shows there is not a lock's doing: threads that want no lock.
 
       EXIT STATUS:
         0   all went well

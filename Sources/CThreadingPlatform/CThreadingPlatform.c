@@ -16,15 +16,15 @@
 #include <unistd.h>
 
 int ctp_futex_wait(
-    const uint32_t *word, uint32_t expected, const struct timespec *deadline) {
+    const uint32_t *word, uint32_t expected, const struct timespec *deadline, uint32_t groups) {
   long result = syscall(
-      SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, deadline, NULL,
-      FUTEX_BITSET_MATCH_ANY);
+      SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, deadline, NULL, groups);
   return result == 0 ? 0 : errno;
 }
 
-int ctp_futex_wake(const uint32_t *word, int count) {
-  long result = syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0);
+int ctp_futex_wake(const uint32_t *word, int count, uint32_t groups) {
+  long result = syscall(
+      SYS_futex, word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, count, NULL, NULL, groups);
   return result >= 0 ? (int)result : -errno;
 }
 

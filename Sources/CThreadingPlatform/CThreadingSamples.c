@@ -77,7 +77,7 @@ static void ctp_sample_handler(int number, siginfo_t *info, void *context) {
   }
   // release: pairs with the acquire in ctp_sample_take.
   atomic_fetch_add_explicit(&ctp_sample_state, 1, memory_order_release);
-  ctp_futex_wake((const uint32_t *)&ctp_sample_state, 1);
+  ctp_futex_wake((const uint32_t *)&ctp_sample_state, 1, UINT32_MAX);
   errno = saved;
 }
 
@@ -130,7 +130,8 @@ int ctp_sample_take(
     }
     // A handler that writes has next to nothing left to do.
     bool is_writing = seen == idle + 2;
-    if (ctp_futex_wait(word, seen, is_writing ? NULL : deadline) == ETIMEDOUT && !is_writing) {
+    int code = ctp_futex_wait(word, seen, is_writing ? NULL : deadline, UINT32_MAX);
+    if (code == ETIMEDOUT && !is_writing) {
       // relaxed: giving up orders nothing.
       if (atomic_compare_exchange_strong_explicit(
               &ctp_sample_state, &seen, idle, memory_order_relaxed, memory_order_relaxed)) {

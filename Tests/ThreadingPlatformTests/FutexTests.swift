@@ -135,6 +135,38 @@ struct FutexTests {
     for join in joins { join() }
   }
 
+  @Test("a wake is for those that it names", .endsInTime)
+  func groups() throws {
+    let holder = Holder()
+    let id = Holder()
+    let join = try inBackground {
+      id.word.store(SystemThread.currentID, ordering: .relaxed)
+      while holder.word.load(ordering: .relaxed) == 0 {
+        _ = Futex.wait(holder.word, while: 0, as: .urgent)
+      }
+    }
+    #expect(eventually { threadIsAsleep(id.word.load(ordering: .relaxed)) })
+    #expect(Futex.wake(holder.word, count: 1, of: .ordinary) == 0)
+    holder.word.store(1, ordering: .relaxed)
+    #expect(Futex.wake(holder.word, count: 1, of: .urgent) == 1)
+    join()
+  }
+
+  @Test("a pause ends a sleep, and is no time-out")
+  func pauses() {
+    let word = Atomic<UInt32>(0)
+    for deadline in [MonotonicInstant.distantFuture, .now.advanced(by: .seconds(3_600))] {
+      let pause = MonotonicInstant.now.advanced(by: .milliseconds(1))
+      #expect(
+        Futex.wait(word, while: 0, until: deadline, lookingAgainAt: pause) == .lookAgain)
+      #expect(MonotonicInstant.now >= pause)
+    }
+    let deadline = MonotonicInstant.now.advanced(by: .milliseconds(1))
+    #expect(
+      Futex.wait(word, while: 0, until: deadline, lookingAgainAt: .distantFuture) == .timedOut)
+    #expect(MonotonicInstant.now >= deadline)
+  }
+
   @Test(
     "a signal handler that runs meanwhile sends the caller to look again",
     .endsInTime)

@@ -25,13 +25,16 @@
 
 // MARK: Futex
 
-/// Sleeps while `*word == expected`, until woken or until `deadline` (absolute, on the monotonic
-/// clock; null waits for ever). Returns 0, EAGAIN (the word differed), EINTR or ETIMEDOUT.
+/// Sleeps while `*word == expected`, until woken as one of `groups` (bits, one at least) or until
+/// `deadline` (absolute, on the monotonic clock; null waits for ever). Returns 0, EAGAIN (the word
+/// differed), EINTR or ETIMEDOUT.
 int ctp_futex_wait(
-    const uint32_t *word, uint32_t expected, const struct timespec *_Nullable deadline);
+    const uint32_t *word, uint32_t expected, const struct timespec *_Nullable deadline,
+    uint32_t groups);
 
-/// Wakes at most `count` threads that sleep on `word`. Returns how many, or a negative errno.
-int ctp_futex_wake(const uint32_t *word, int count);
+/// Wakes at most `count` threads that sleep on `word` as one of `groups`. Returns how many, or a
+/// negative errno.
+int ctp_futex_wake(const uint32_t *word, int count, uint32_t groups);
 
 // MARK: POSIX objects
 

@@ -18,6 +18,11 @@ extension FastMutex {
   /// would hand the lock over all the time, each at the cost of a wake.
   private static var longestWait: Duration { .milliseconds(1) }
 
+  /// How long a thread sleeps at most without looking whether it has waited for too long. Those that
+  /// run may take the lock again and again, and it be woken only after others that sleep: each of
+  /// which waits for a processor that those who run do not leave.
+  private static var longestSleep: Duration { .milliseconds(4) }
+
   /// How long a thread that comes anew leaves a lock alone that is kept for others: longer than they
   /// take to wake up.
   private static var politeness: Duration { .microseconds(100) }
@@ -69,11 +74,18 @@ extension FastMutex {
       }
       let start: MonotonicInstant = beganToSleep ?? .now
       beganToSleep = start
-      let isKept = seen & Self.owner == 0
-      let limit = isKept ? min(deadline, .now.advanced(by: Self.politeness)) : deadline
-      // A wait that timed out was not woken, so no wake is lost by leaving; the bits stay behind.
-      if Futex.wait(word, while: seen, until: limit) == .timedOut && limit == deadline {
-        return false
+      let isOverdue = mark & Self.overdue != 0
+      let pause: MonotonicInstant =
+        seen & Self.owner == 0
+        ? .now.advanced(by: Self.politeness)
+        : isOverdue ? .distantFuture : start.advanced(by: Self.longestSleep)
+      // A wait that timed out was not woken, so no wake is lost by leaving; the bits stay behind. So
+      // they may when others have left: a lock that is kept for nobody is free.
+      if Futex.wait(
+        word, while: seen, until: deadline, lookingAgainAt: pause,
+        as: isOverdue ? .urgent : .ordinary) == .timedOut
+      {
+        return tryLock()
       }
       mark = Self.waiters
       if start.duration(to: .now) > Self.longestWait { mark |= Self.overdue }
@@ -108,6 +120,9 @@ extension FastMutex {
       || !word.compareExchange(expected: seen, desired: 0, ordering: .releasing).exchanged
     {
       word.store(Self.waiters | Self.overdue, ordering: .releasing)
+      // Those that have waited for too long are behind others that have not, if they were woken once
+      // and found the lock taken again.
+      if Futex.wake(word, count: 1, of: .urgent) > 0 { return }
     }
     Futex.wake(word, count: 1)
   }

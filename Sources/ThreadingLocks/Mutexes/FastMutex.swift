@@ -8,8 +8,9 @@ public import ThreadingPlatform
 /// A thread that finds the lock held spins for some 10 us at most and then sleeps in the kernel; with
 /// one processor it sleeps at once. The lock is not fair: a running thread may take it ahead of one
 /// that is being woken, which is what keeps it fast under contention. But nobody is overtaken for
-/// ever: once a thread has waited for a millisecond, the lock goes to those that have slept for it,
-/// oldest first, until one comes that has not waited so long. It is not recursive, and it does not
+/// ever: once a thread has waited for a millisecond, the lock goes to those that have waited so long,
+/// oldest first, until none of them is left; after four milliseconds a thread that still sleeps sees to
+/// that itself. It is not recursive, and it does not
 /// lend its owner the priority of those that wait.
 ///
 /// The word holds the owner's kernel thread id, so misuse is found in every build: locking again
@@ -33,7 +34,8 @@ public struct FastMutex: ~Copyable, Sendable {
   // owner + waiters + overdue  | held, a thread has waited for  | unlock() -> waiters + overdue, and
   //                            | too long                       | wakes one
   // waiters + overdue          | kept for threads that have     | such a thread -> owner + waiters,
-  //                            | slept; nobody holds it         | + overdue if it is overdue itself
+  //                            | slept, those that are overdue  | + overdue if it is overdue itself
+  //                            | before others; nobody holds it |
   //
   // Kernel thread ids are below 2^22 (see proc(5), pid_max), so the two top bits are free.
   //

@@ -18,6 +18,17 @@ package enum Futex {
     case timedOut
   }
 
+  /// Which of the threads that sleep on a word a wake is for.
+  package struct Sleepers: OptionSet, Sendable {
+    package let rawValue: UInt32
+
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    package static var ordinary: Sleepers { Sleepers(rawValue: 1) }
+    package static var urgent: Sleepers { Sleepers(rawValue: 2) }
+    package static var all: Sleepers { Sleepers(rawValue: .max) }
+  }
+
   /// Sleeps while the word still holds `expected`, at most until `deadline`.
   ///
   /// May return early, so callers loop. Ordering: the kernel compares the word with `expected`
@@ -27,13 +38,42 @@ package enum Futex {
   /// A wait with a limit may be one that a ``WaitInterruption`` can end; it then answers
   /// ``WaitResult/timedOut`` before its moment. It does so only when it has not slept, so no wake is
   /// used up by it.
+  ///
+  /// - Parameters:
+  ///   - word: The word.
+  ///   - expected: What it holds.
+  ///   - deadline: When the caller's wait ends.
+  ///   - pause: When it wants to look again, if nothing comes before. That is not a time-out.
+  ///   - sleepers: As which of the sleepers it may be woken.
+  /// - Returns: Why it ended.
   package static func wait(
     _ word: borrowing Atomic<UInt32>, while expected: UInt32,
-    until deadline: MonotonicInstant = .distantFuture
+    until deadline: MonotonicInstant = .distantFuture, lookingAgainAt pause: MonotonicInstant,
+    as sleepers: Sleepers = .all
+  ) -> WaitResult {
+    guard pause < deadline else {
+      return wait(word, while: expected, until: deadline, as: sleepers)
+    }
+    _ = interruptibly(word, while: expected, of: deadline, until: pause, as: sleepers)
+    return .lookAgain
+  }
+
+  /// The same without a pause.
+  package static func wait(
+    _ word: borrowing Atomic<UInt32>, while expected: UInt32,
+    until deadline: MonotonicInstant = .distantFuture, as sleepers: Sleepers = .all
+  ) -> WaitResult {
+    interruptibly(word, while: expected, of: deadline, until: deadline, as: sleepers)
+  }
+
+  /// Sleeps at most until a moment, for a wait that ends at its deadline or is ended by an interruption.
+  private static func interruptibly(
+    _ word: borrowing Atomic<UInt32>, while expected: UInt32, of deadline: MonotonicInstant,
+    until limit: MonotonicInstant, as sleepers: Sleepers
   ) -> WaitResult {
     guard deadline != .distantFuture, let interruption = unsafe ctp_get_wait_interruption(),
       ctp_get_wait_limit() == deadline.nanoseconds
-    else { return sleep(word, while: expected, until: deadline) }
+    else { return sleep(word, while: expected, until: limit, as: sleepers) }
     // SAFETY: the thread has put it there, keeps it, and takes it away at the end of its wait.
     let known = unsafe Unmanaged<WaitInterruption>.fromOpaque(interruption)
     guard unsafe known._withUnsafeGuaranteedRef({ $0.announce(address(of: word)) }) else {
@@ -41,18 +81,20 @@ package enum Futex {
       return word.load(ordering: .relaxed) == expected ? .timedOut : .lookAgain
     }
     defer { unsafe known._withUnsafeGuaranteedRef { $0.withdraw() } }
-    return sleep(word, while: expected, until: deadline)
+    return sleep(word, while: expected, until: limit, as: sleepers)
   }
 
   static func sleep(
-    _ word: borrowing Atomic<UInt32>, while expected: UInt32, until deadline: MonotonicInstant
+    _ word: borrowing Atomic<UInt32>, while expected: UInt32, until deadline: MonotonicInstant,
+    as sleepers: Sleepers = .all
   ) -> WaitResult {
+    let groups = sleepers.rawValue
     let code: CInt
     if deadline == .distantFuture {
-      code = unsafe withAddress(of: word) { unsafe ctp_futex_wait($0, expected, nil) }
+      code = unsafe withAddress(of: word) { unsafe ctp_futex_wait($0, expected, nil, groups) }
     } else {
       var limit = deadline.timespec
-      code = unsafe withAddress(of: word) { unsafe ctp_futex_wait($0, expected, &limit) }
+      code = unsafe withAddress(of: word) { unsafe ctp_futex_wait($0, expected, &limit, groups) }
     }
     // EAGAIN: the word changed first. EINTR: a signal was handled.
     switch code {
@@ -66,12 +108,16 @@ package enum Futex {
   ///
   /// - Returns: how many were woken.
   @discardableResult
-  package static func wake(_ word: borrowing Atomic<UInt32>, count: CInt) -> CInt {
-    unsafe withAddress(of: word) { unsafe wake($0, count: count) }
+  package static func wake(
+    _ word: borrowing Atomic<UInt32>, count: CInt, of sleepers: Sleepers = .all
+  ) -> CInt {
+    unsafe withAddress(of: word) { unsafe wake($0, count: count, of: sleepers) }
   }
 
-  private static func wake(_ word: UnsafePointer<UInt32>, count: CInt) -> CInt {
-    let woken = unsafe ctp_futex_wake(word, count)
+  private static func wake(
+    _ word: UnsafePointer<UInt32>, count: CInt, of sleepers: Sleepers = .all
+  ) -> CInt {
+    let woken = unsafe ctp_futex_wake(word, count, sleepers.rawValue)
     // EFAULT: the word's memory has been returned to the system after the waker had let go of it,
     // so nobody sleeps there. Any other refusal is a fault of ours.
     if woken == -EFAULT { return 0 }

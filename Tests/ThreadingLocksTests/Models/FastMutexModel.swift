@@ -11,10 +11,13 @@ struct FastMutexModel: Model {
     case wakesFirst
     /// A thread that comes anew sleeps without a limit when the lock is kept for others.
     case waitsForTheKept
+    /// The lock is kept for threads that have waited for too long, and nobody else is woken.
+    case wakesOnlyTheOverdue
   }
 
   enum Step: Hashable {
-    case fastTry, load, look, take, mark, sleep, asleep, critical, unlock, wake, done
+    case fastTry, load, look, take, mark, sleep, asleep, critical, unlock, wakeOverdue, wake
+    case lastTry, done
     case awake, earlyWake, lateStore
   }
 
@@ -137,12 +140,28 @@ struct FastMutexModel: Model {
         results += interrupted.wakeUp(index)
       }
       if thread.seen.owner == 0 && fault != .waitsForTheKept { results += next.wakeUp(index) }
+      if delays > 0 && !thread.isOverdue {
+        // It looks by itself whether it has waited for too long.
+        var late = next
+        late.delays -= 1
+        late.threads[index].isOverdue = true
+        late.threads[index].mark = fault != .forgetsTheMark
+        late.threads[index].step = .load
+        results.append(late)
+      }
       if thread.isTimed {
         var left = next
-        left.endRound(index)
+        left.threads[index].step = .lastTry
         results.append(left)
       }
       return results
+    case .lastTry:
+      guard word.owner == 0 else {
+        next.endRound(index)
+        return [next]
+      }
+      next.word.owner = me
+      return advance(.critical)
     case .awake:
       var late = next
       late.delays -= 1
@@ -154,7 +173,13 @@ struct FastMutexModel: Model {
     case .unlock:
       let contended = word.waiters
       next.word = word.overdue ? Word(waiters: true, overdue: true) : .free
-      if contended { return advance(.wake) }
+      if contended { return advance(word.overdue ? .wakeOverdue : .wake) }
+      next.endRound(index)
+      return [next]
+    case .wakeOverdue:
+      let isThere = sleepers.contains { threads[$0 - 1].isOverdue }
+      guard isThere || fault == .wakesOnlyTheOverdue else { return advance(.wake) }
+      next.wakeOne { threads[$0 - 1].isOverdue }
       next.endRound(index)
       return [next]
     case .wake:
@@ -173,9 +198,9 @@ struct FastMutexModel: Model {
     }
   }
 
-  private mutating func wakeOne() {
-    guard let first = sleepers.first else { return }
-    sleepers.removeFirst()
+  private mutating func wakeOne(where isMeant: (Int) -> Bool = { _ in true }) {
+    guard let place = sleepers.firstIndex(where: isMeant) else { return }
+    let first = sleepers.remove(at: place)
     // That it may also find itself overdue is a step of its own, so that a wake leads to one state.
     threads[first - 1].mark = fault != .forgetsTheMark
     threads[first - 1].step = delays > 0 ? .awake : .load

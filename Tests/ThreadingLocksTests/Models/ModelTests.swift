@@ -33,6 +33,9 @@ struct ModelTests {
     let verdict = explore(
       FastMutexModel(rounds: [2, 2], timed: [1], delays: 1, fault: .waitsForTheKept))
     #expect(verdict.isStuck)
+    let late = explore(
+      FastMutexModel(rounds: [1, 1, 1], timed: [0], delays: 1, fault: .wakesOnlyTheOverdue))
+    #expect(late.isStuck)
   }
 
   @Test("a mutex with a fault is found out")

@@ -150,6 +150,21 @@ struct FastMutexTests {
     #expect(turns < 1_000)
   }
 
+  @Test("a lock that nobody holds is had at once, though those that it was kept for have given up")
+  func keptForNobody() throws {
+    let shared = Shared()
+    for _ in 0..<10 {
+      shared.mutex.lock()
+      // Long enough to find that it has waited for too long.
+      try concurrently(1) { _ in
+        #expect(shared.mutex.lock(for: .milliseconds(6)) == false)
+      }
+      shared.mutex.unlock()
+      #expect(shared.mutex.lock(until: passed) == true)
+      shared.mutex.unlock()
+    }
+  }
+
   // MARK: Stress
 
   @Test(
