@@ -2,10 +2,15 @@
 #include "rivals.hpp"
 
 #include <tbb/flow_graph.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 namespace {
 
@@ -22,6 +27,37 @@ int64_t tasks(int64_t items, int) {
     group.run([&] { ran.fetch_add(1, std::memory_order_relaxed); });
   }
   group.wait();
+  int64_t time = now() - start;
+  expect("the tasks that ran", ran, items);
+  return time;
+}
+
+// As a pool is used: from a thread that is none of the arena's, which has as many as there are processors. In `tasks`
+// the thread that hands over is one of them: it puts tasks into its own deque, and runs most of them in its wait.
+int64_t enqueue(int64_t items, int) {
+  const int threads = int(std::thread::hardware_concurrency());
+  // One more than usual, and not longer than here: the thread that hands over is counted.
+  tbb::global_control parallelism(tbb::global_control::max_allowed_parallelism,
+                                  size_t(threads) + 1);
+  static tbb::task_arena arena(threads, 0);
+  std::atomic<int64_t> ran{0}, left{items};
+  std::mutex mutex;
+  std::condition_variable over;
+  bool isOver = false;
+  int64_t start = now();
+  for (int64_t item = 0; item < items; item++) {
+    arena.enqueue([&] {
+      ran.fetch_add(1, std::memory_order_relaxed);
+      if (left.fetch_sub(1) > 1) return;
+      std::lock_guard<std::mutex> guard(mutex);
+      isOver = true;
+      over.notify_one();
+    });
+  }
+  {
+    std::unique_lock<std::mutex> guard(mutex);
+    over.wait(guard, [&] { return isOver; });
+  }
   int64_t time = now() - start;
   expect("the tasks that ran", ran, items);
   return time;
@@ -115,6 +151,7 @@ int64_t forEach(int64_t items, int) {
 namespace rivals {
 const std::vector<Rival> all = {
     {"pool/closures", "tbb", tasks},
+    {"pool/closures", "tbb-enqueue", enqueue},
     {"pool/fork", "tbb", fork},
     {"operation/no-op-width-2", "tbb", tasks},
     {"operation/chain", "tbb", chain},

@@ -147,9 +147,7 @@ struct DependencyTests {
           do throws(ThreadOperationError) {
             try second.addDependency(late)
             guard endsAtOnce else { return }
-            // Now another thread of the queue takes it.
             try late.start()
-            second.wait()
           } catch {
             Issue.record("\(error)")
           }
@@ -228,6 +226,62 @@ struct DependencyTests {
       try operation.removeDependency(never)
     }
     #expect(error?.reason == .hasStarted)
+  }
+
+  @Test(
+    "Dependencies that come, go and finish at random leave what a plain list says",
+    arguments: 1...20)
+  func edgesAtRandom(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let census = Census()
+    do {
+      let queue = ThreadOperationQueue(width: 1)
+      queue.suspend()
+      func make(_ name: String) -> ClosureOperation {
+        let token = census.token()
+        return ClosureOperation(name: name) { withExtendedLifetime(token) {} }
+      }
+      let sources = (0..<5).map { make("source \($0)") }
+      let sinks = (0..<5).map { make("sink \($0)") }
+      /// What each sink was given, the oldest first.
+      var given = [[Int]](repeating: [], count: sinks.count)
+      var queued: Set<Int> = []
+      for _ in 0..<120 {
+        let sink = Int.random(in: 0..<5, using: &random)
+        let source = Int.random(in: 0..<5, using: &random)
+        switch Int.random(in: 0..<20, using: &random) {
+        case 0..<11:
+          try sinks[sink].addDependency(sources[source])
+          if !sources[source].isFinished { given[sink].append(source) }
+        case 11..<17:
+          try sinks[sink].removeDependency(sources[source])
+          given[sink].removeAll { $0 == source }
+        case 17:
+          if !sources[source].isFinished { try sources[source].start() }
+        case 18:
+          if queued.insert(sink).inserted { try queue.add(sinks[sink]) }
+        default:
+          sinks[sink].priority = .high
+        }
+        for (sink, numbers) in zip(sinks, given) {
+          var once: [Int] = []
+          for number in numbers where !once.contains(number) { once.append(number) }
+          #expect(sink.dependencies.map(\.name) == once.map { "source \($0)" })
+          #expect(sink.isReady == once.allSatisfy { sources[$0].isFinished })
+        }
+      }
+      // Some are cancelled with what they wait for, some are never run.
+      sinks[0].cancel()
+      queue.resume()
+      for source in sources.dropLast() where !source.isFinished { try source.start() }
+      for (number, sink) in sinks.enumerated() where queued.contains(number) {
+        let waits = number != 0 && given[number].contains(4) && !sources[4].isFinished
+        if waits { #expect(!sink.isReady) } else { #expect(sink.wait(for: .seconds(60))) }
+      }
+      for number in queued { try? sinks[number].removeDependency(sources[4]) }
+      #expect(queue.waitForAll(for: .seconds(60)))
+    }
+    #expect(eventually { census.count == 0 })
   }
 
   @Test("A dependency added twice is removed by one call")

@@ -36,8 +36,6 @@ struct OperationWord: Equatable {
   static let hasWaiters: UInt32 = 1 << 4
   /// Operations may depend on this one.
   static let hasDependants: UInt32 = 1 << 5
-  /// This one may depend on others.
-  static let hasDependencies: UInt32 = 1 << 6
   /// Completion blocks are waiting to run.
   static let hasCompletions: UInt32 = 1 << 7
   /// No dependant and no completion block is taken in any more.

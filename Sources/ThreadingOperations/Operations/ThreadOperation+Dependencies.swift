@@ -46,16 +46,12 @@ extension ThreadOperation {
       unlockBoth(other)
       throw hasStarted("take a dependency on \(other.label)")
     }
-    let edge = unsafe DependencyEdge.allocate(dependant: self, dependency: other)
-    unsafe edge.pointee.nextOfDependant = dependencyEdges
-    unsafe dependencyEdges = unsafe edge
-    if !mine.has(OperationWord.hasDependencies) {
-      word.bitwiseOr(OperationWord.hasDependencies, ordering: .acquiringAndReleasing)
-    }
-    unsafe other.dependants.append(edge)
+    let (list, edge) = DependencyList.adding(other, of: self, to: dependencyList)
+    dependencyList = list
+    other.dependants.append(edge)
     // A cycle through the new edge needs both. Whoever adds the last edge of a cycle sees them, since
     // each edge is added with the locks of both its ends held.
-    let mayCloseCycle = unsafe !dependants.isEmpty && other.dependencyEdges != nil
+    let mayCloseCycle = !dependants.isEmpty && !other.dependencyList.isEmpty
     unlockBoth(other)
     if mayCloseCycle { try refuseCycle(through: other) }
   }
@@ -82,7 +78,7 @@ extension ThreadOperation {
   /// that have since they were added. Empty once it has started and finished.
   public final var dependencies: [ThreadOperation] {
     lock.lock()
-    let all = edgeTargets()
+    let all = dependencyList.targets
     lock.unlock()
     var seen: Set<ObjectIdentifier> = []
     return all.reversed().filter { seen.insert(ObjectIdentifier($0)).inserted }
@@ -114,9 +110,9 @@ extension ThreadOperation {
   private final func hold() -> Bool {
     // acquiring: pairs with the step to 0, after which the queue may be looked at.
     var seen = holds.load(ordering: .acquiring)
-    while seen != 0 {
+    while Self.count(seen) != 0 {
       let (exchanged, original) = holds.compareExchange(
-        expected: seen, desired: seen + 1, ordering: .acquiring)
+        expected: seen, desired: (seen + 1) | Self.hadDependencies, ordering: .acquiring)
       if exchanged { return true }
       seen = original
     }
@@ -125,66 +121,36 @@ extension ThreadOperation {
 
   /// Gives holds back, and lets the operation be ready if they were the last.
   private final func drop(_ count: UInt32) {
-    guard count > 0 else { return }
-    // acquiring and releasing: the last one to let go has seen what all others did.
-    let left = holds.subtract(count, ordering: .acquiringAndReleasing).newValue
-    if left == 0 { core?.admit(self) }
+    if count > 0, giveBack(count) { core?.admit(self) }
   }
 
   /// With both locks held: takes out all edges to `other`.
   ///
   /// - Returns: how many of them were still holding the operation.
   private final func dropEdges(to other: ThreadOperation) -> UInt32 {
-    let wanted = unsafe Unmanaged.passUnretained(other).toOpaque()
     var linked: UInt32 = 0
-    var kept: UnsafeMutablePointer<DependencyEdge>?
-    var next = unsafe dependencyEdges
-    while let edge = unsafe next {
-      unsafe next = edge.pointee.nextOfDependant
-      let isWanted = unsafe edge.pointee.dependency.toOpaque() == wanted
-      if isWanted {
-        if unsafe other.dependants.remove(edge) { linked += 1 }
-        // Not the last reference: the caller has one.
-        unsafe edge.pointee.dependency.release()
-        unsafe edge.deallocate()
-        continue
-      }
-      if let last = unsafe kept {
-        unsafe last.pointee.nextOfDependant = edge
-      } else {
-        unsafe dependencyEdges = unsafe edge
-      }
-      unsafe edge.pointee.nextOfDependant = nil
-      unsafe kept = unsafe edge
+    var list = dependencyList
+    list.removeAll(to: other, of: self) { edge in
+      if other.dependants.remove(edge) { linked += 1 }
+      // Not the last reference: the caller has one.
+      unsafe Unmanaged.passUnretained(other).release()
+      edge.deallocate()
     }
-    if unsafe kept == nil { unsafe dependencyEdges = nil }
+    dependencyList = list
     return linked
-  }
-
-  /// With `lock` held: what the edges lead to, the newest first.
-  final func edgeTargets() -> [ThreadOperation] {
-    var targets: [ThreadOperation] = []
-    var next = unsafe dependencyEdges
-    while let edge = unsafe next {
-      unsafe targets.append(edge.pointee.dependency.takeUnretainedValue())
-      unsafe next = edge.pointee.nextOfDependant
-    }
-    return targets
   }
 
   /// Lets go of all dependencies, finished or not; if it is in a queue, it is ready afterwards.
   final func letGoOfDependencies() {
     lock.lock()
-    let first = unsafe dependencyEdges
-    unsafe dependencyEdges = nil
+    var list = dependencyList
+    dependencyList = DependencyList()
     lock.unlock()
     var linked: UInt32 = 0
-    var next = unsafe first
-    while let edge = unsafe next {
-      unsafe next = edge.pointee.nextOfDependant
-      let dependency = unsafe edge.pointee.dependency.takeRetainedValue()
-      if dependency.lock.withLock({ unsafe dependency.dependants.remove(edge) }) { linked += 1 }
-      unsafe edge.deallocate()
+    while let (edge, owned) = unsafe list.popFirst(of: self) {
+      let dependency = unsafe owned.takeRetainedValue()
+      if dependency.lock.withLock({ dependency.dependants.remove(edge) }) { linked += 1 }
+      edge.deallocate()
     }
     drop(linked)
   }
@@ -196,15 +162,13 @@ extension ThreadOperation {
   /// operations that never ran is freed on any stack.
   final func letGoOfDependenciesAtEnd() {
     let context = OperationContext.current
-    var next = unsafe dependencyEdges
-    unsafe dependencyEdges = nil
-    while let edge = unsafe next {
-      unsafe next = edge.pointee.nextOfDependant
-      let dependency = unsafe edge.pointee.dependency
+    var list = dependencyList
+    dependencyList = DependencyList()
+    while let (edge, dependency) = unsafe list.popFirst(of: self) {
       unsafe dependency._withUnsafeGuaranteedRef { target in
-        target.lock.withLock { _ = unsafe target.dependants.remove(edge) }
+        target.lock.withLock { _ = target.dependants.remove(edge) }
       }
-      unsafe edge.deallocate()
+      edge.deallocate()
       unsafe context.releaseLater(dependency)
     }
     context.releaseNow()
@@ -244,7 +208,7 @@ extension ThreadOperation {
     var open: [ThreadOperation] = [start]
     while let operation = open.popLast() {
       operation.lock.lock()
-      let targets = operation.edgeTargets()
+      let targets = operation.dependencyList.targets
       operation.lock.unlock()
       for target in targets where !target.isFinished {
         if target === self {

@@ -14,7 +14,7 @@ extension ThreadOperation {
   public final func start() throws(ThreadOperationError) {
     lock.lock()
     // acquiring: pairs with the releases of the dependencies that have finished.
-    let waits = holds.load(ordering: .acquiring) != 1
+    let waits = Self.count(holds.load(ordering: .acquiring)) != 1
     let before = update { word in
       guard word.phase == .pending, !waits else { return false }
       word.phase = .executing
@@ -246,7 +246,10 @@ extension ThreadOperation {
     var released = ReleasedOperations()
     // Those of one that was cancelled in time are taken, and called, by whoever cancelled it.
     if now.has(OperationWord.hasHandlers), !now.has(OperationWord.cancelled) { takeHandlers() }
-    if now.has(OperationWord.hasDependants | OperationWord.hasDependencies) {
+    // relaxed: whoever has added a dependency has done so before the operation could start.
+    if now.has(OperationWord.hasDependants)
+      || holds.load(ordering: .relaxed) & Self.hadDependencies != 0
+    {
       letGoOfNeighbours(&released)
     }
     retire(&released)
@@ -256,7 +259,7 @@ extension ThreadOperation {
       OperationWord.Phase.finished.rawValue, ordering: .acquiringAndReleasing
     ).oldValue
     if OperationWord(bits: before).has(OperationWord.hasWaiters) { Futex.wakeAll(word) }
-    released.admit()
+    released.admitOthers()
   }
 
   /// Runs completion blocks until there are none, and closes the operation.
@@ -283,26 +286,35 @@ extension ThreadOperation {
 
   /// Lets go of the dependencies, which have all finished or are none of its business any more, and takes
   /// its hold off each dependant. The operation is closed, so no dependant is added any more.
+  ///
+  /// Dependants that wait in the operation's own queue keep their hold until that queue's lock is taken, which is
+  /// to be done anyway: until then they cannot start, so the queue keeps them alive.
   private final func letGoOfNeighbours(_ released: inout ReleasedOperations) {
+    let own = core.map { ObjectIdentifier($0) }
     lock.lock()
-    var next = unsafe dependencyEdges
-    unsafe dependencyEdges = nil
-    while let edge = unsafe dependants.first {
-      _ = unsafe dependants.remove(edge)
+    var list = dependencyList
+    dependencyList = DependencyList()
+    while !dependants.isEmpty {
+      let edge = dependants.first
       // The dependant is alive: it takes this lock to unlink the edge before it goes.
-      unsafe edge.pointee.dependant._withUnsafeGuaranteedRef { dependant in
-        // acquiring and releasing: the last one to let go has seen what all others did.
-        let left = dependant.holds.subtract(1, ordering: .acquiringAndReleasing).newValue
-        // In a queue, which keeps it alive until it has finished.
-        if left == 0 { released.append(dependant) }
+      let link = unsafe edge.dependant
+      _ = dependants.remove(edge)
+      unsafe link._withUnsafeGuaranteedRef { dependant in
+        if own != nil, dependant.load().phase == .waiting,
+          dependant.core.map({ ObjectIdentifier($0) }) == own
+        {
+          unsafe released.appendOwn(link)
+        } else if dependant.giveBack(1) {
+          // In a queue, which keeps it alive until it has finished.
+          released.append(dependant)
+        }
       }
     }
     lock.unlock()
-    while let edge = unsafe next {
-      unsafe next = edge.pointee.nextOfDependant
+    while let (edge, dependency) = unsafe list.popFirst(of: self) {
       // Unlinked by the dependency when it finished, or by the cancellation.
-      unsafe edge.pointee.dependency.release()
-      unsafe edge.deallocate()
+      unsafe dependency.release()
+      edge.deallocate()
     }
   }
 }
@@ -321,38 +333,63 @@ extension ThreadOperation {
   }
 }
 
-/// Operations whose last dependency has finished, oldest edge first.
+/// The dependants of an operation that has finished, oldest edge first.
+@safe
 struct ReleasedOperations {
-  private var first: ThreadOperation?
-  private var rest: [ThreadOperation] = []
+  /// Those that wait in the operation's own queue, and still have their hold.
+  private var ownFirst: Unmanaged<ThreadOperation>?
+  private var ownRest: [Unmanaged<ThreadOperation>]?
+  /// Those of other queues that have no hold any more.
+  private var others: [ThreadOperation]?
 
-  var isEmpty: Bool { first == nil }
+  init() {
+    unsafe ownFirst = nil
+    unsafe ownRest = nil
+  }
+
+  mutating func appendOwn(_ operation: Unmanaged<ThreadOperation>) {
+    if unsafe ownFirst == nil {
+      unsafe ownFirst = unsafe operation
+    } else if unsafe ownRest == nil {
+      unsafe ownRest = unsafe [operation]
+    } else {
+      unsafe ownRest?.append(operation)
+    }
+  }
 
   mutating func append(_ operation: ThreadOperation) {
-    if first == nil { first = operation } else { rest.append(operation) }
+    if others == nil { others = [operation] } else { others?.append(operation) }
   }
 
-  /// The operation, if it is the only one.
-  var only: ThreadOperation? { rest.isEmpty ? first : nil }
+  /// Whether there are some of the own queue.
+  var hasOwn: Bool { unsafe ownFirst != nil }
 
-  /// Takes out those of one queue and calls `body` with each, in order.
-  mutating func take(of core: QueueCore, _ body: (ThreadOperation) -> Void) {
-    guard let oldest = first else { return }
-    if oldest.core === core, rest.allSatisfy({ $0.core === core }) {
-      body(oldest)
-      for operation in rest { body(operation) }
-      self = ReleasedOperations()
-      return
-    }
-    var others = ReleasedOperations()
-    for operation in [oldest] + rest {
-      if operation.core === core { body(operation) } else { others.append(operation) }
-    }
-    self = others
+  /// The one of the own queue, if there is one only.
+  var onlyOwn: Unmanaged<ThreadOperation>? {
+    guard unsafe ownRest == nil else { return nil }
+    return unsafe ownFirst
   }
 
-  /// Hands each to its queue.
-  consuming func admit() {
-    while let oldest = first, let core = oldest.core { core.admit(&self) }
+  /// Forgets the one of the own queue, which has been seen to.
+  mutating func dropOnlyOwn() { unsafe ownFirst = nil }
+
+  /// With the lock of the own queue held: calls `body` with each of that queue, in order.
+  mutating func takeOwn(_ body: (ThreadOperation) -> Void) {
+    guard let first = unsafe ownFirst else { return }
+    unsafe ownFirst = nil
+    unsafe first._withUnsafeGuaranteedRef { body($0) }
+    guard let rest = unsafe ownRest else { return }
+    unsafe ownRest = nil
+    for index in unsafe rest.indices { unsafe rest[index]._withUnsafeGuaranteedRef { body($0) } }
+  }
+
+  /// Hands each of the others to its queue, those of one queue at once.
+  consuming func admitOthers() {
+    if others == nil { return }
+    while let oldest = others?.first, let core = oldest.core {
+      let ofOneQueue = others?.filter { $0.core === core } ?? []
+      others?.removeAll { $0.core === core }
+      core.admit(ofOneQueue)
+    }
   }
 }

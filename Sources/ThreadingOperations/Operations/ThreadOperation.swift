@@ -51,10 +51,11 @@ open class ThreadOperation: @unchecked Sendable {
   let word: Atomic<UInt32>
 
   /// Unfinished dependencies, plus 1 for as long as no queue has taken the operation in. The step to
-  /// 0 makes it ready, whoever takes it.
+  /// 0 makes it ready, whoever takes it. The top bit is set once it has had a dependency.
   let holds = Atomic<UInt32>(1)
+  static let hadDependencies: UInt32 = 1 << 31
 
-  /// Guards `dependencyEdges`, `dependants` and `extras`. Two operations' locks are taken in the order
+  /// Guards `dependencyList`, `dependants` and `extras`. Two operations' locks are taken in the order
   /// of their addresses; a queue's lock may be taken with it held, never the other way round.
   let lock = FastMutex()
 
@@ -65,16 +66,20 @@ open class ThreadOperation: @unchecked Sendable {
   final var epoch: UInt32 = 0
   /// In which list of ready operations it is. Guarded by the queue's lock.
   final var readyLevel: UInt8 = 0
+  /// Whether the edge that is inside the operation is in a ring of dependants. Guarded by the lock of the
+  /// dependency that the edge leads to.
+  final var isFirstEdgeLinked = false
   /// Guarded by the queue's lock.
   final var memberLinks = OperationLinks()
-  /// Guarded by the queue's lock.
+  /// Guarded by the queue's lock or, while the edge that is inside the operation is linked, by the lock of the
+  /// dependency that the edge leads to; see `EdgeReference`.
   final var readyLinks = OperationLinks()
 
   /// The queue. Written once in the phase `adding`, read after a later phase has been seen.
   final var core: QueueCore?
 
-  /// The edges to what it depends on. Guarded by `lock`.
-  final var dependencyEdges: UnsafeMutablePointer<DependencyEdge>?
+  /// What it depends on. Guarded by `lock`.
+  final var dependencyList = DependencyList()
   /// The edges from what depends on it. Guarded by `lock`.
   final var dependants = DependantRing()
   /// What few operations have. Guarded by `lock`.
@@ -83,24 +88,21 @@ open class ThreadOperation: @unchecked Sendable {
   /// An operation of normal priority without a name.
   public init() {
     word = Atomic(OperationWord(priority: .normal).bits)
-    unsafe dependencyEdges = nil
   }
 
   /// An operation with a name, for messages and listings.
   public init(name: String, priority: Priority = .normal) {
     word = Atomic(OperationWord(priority: priority).bits)
-    unsafe dependencyEdges = nil
     extras = OperationExtras(name: name)
   }
 
   init(optionalName name: String?, priority: Priority) {
     word = Atomic(OperationWord(priority: priority).bits)
-    unsafe dependencyEdges = nil
     if let name { extras = OperationExtras(name: name) }
   }
 
   deinit {
-    if unsafe dependencyEdges != nil { letGoOfDependenciesAtEnd() }
+    if !dependencyList.isEmpty { letGoOfDependenciesAtEnd() }
   }
 
   // MARK: What subclasses override
@@ -134,8 +136,8 @@ open class ThreadOperation: @unchecked Sendable {
     let now = load()
     switch now.phase {
     // acquiring: pairs with the release of the dependency that finished last.
-    case .pending, .adding: return holds.load(ordering: .acquiring) == 1
-    case .waiting: return holds.load(ordering: .acquiring) == 0
+    case .pending, .adding: return Self.count(holds.load(ordering: .acquiring)) == 1
+    case .waiting: return Self.count(holds.load(ordering: .acquiring)) == 0
     case .ready: return true
     case .executing, .finishing, .finished: return false
     }
@@ -205,6 +207,19 @@ open class ThreadOperation: @unchecked Sendable {
 // MARK: - The word
 
 extension ThreadOperation {
+  /// How many holds there are, by the word that tells.
+  @inline(__always)
+  static func count(_ holds: UInt32) -> UInt32 { holds & ~hadDependencies }
+
+  /// Gives holds back.
+  ///
+  /// - Returns: whether they were the last.
+  @inline(__always)
+  final func giveBack(_ count: UInt32) -> Bool {
+    // acquiring and releasing: the last one to let go has seen what all others did.
+    Self.count(holds.subtract(count, ordering: .acquiringAndReleasing).newValue) == 0
+  }
+
   final func load() -> OperationWord {
     // acquiring: pairs with the release of every change, so what happened before a phase was entered
     // is seen by whoever sees the phase.

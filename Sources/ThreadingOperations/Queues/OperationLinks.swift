@@ -1,13 +1,20 @@
-/// The links of an operation in its queue's lists. Guarded by the queue's lock.
-@safe
+/// The links of an operation in one of the lists that it may be in, or of an edge in a ring. Guarded by the lock of
+/// that list.
 struct OperationLinks {
-  var previous: Unmanaged<ThreadOperation>?
-  var next: Unmanaged<ThreadOperation>?
+  /// Addresses; 0 for none.
+  var previous: UInt = 0
+  var next: UInt = 0
+}
 
-  init() {
-    unsafe previous = nil
-    unsafe next = nil
+extension Unmanaged<ThreadOperation> {
+  @inline(__always)
+  init?(address: UInt) {
+    guard let pointer = unsafe UnsafeRawPointer(bitPattern: address) else { return nil }
+    unsafe self = .fromOpaque(pointer)
   }
+
+  @inline(__always)
+  var address: UInt { unsafe UInt(bitPattern: toOpaque()) }
 }
 
 /// A doubly linked list through operations, which it does not own. Guarded by the queue's lock.
@@ -82,22 +89,24 @@ protocol OperationLinkage {
 enum MemberLinkage: OperationLinkage {
   @inline(__always)
   static func previous(_ operation: Unmanaged<ThreadOperation>) -> Unmanaged<ThreadOperation>? {
-    unsafe operation._withUnsafeGuaranteedRef { unsafe $0.memberLinks.previous }
+    unsafe Unmanaged(address: operation._withUnsafeGuaranteedRef { $0.memberLinks.previous })
   }
 
   @inline(__always)
   static func next(_ operation: Unmanaged<ThreadOperation>) -> Unmanaged<ThreadOperation>? {
-    unsafe operation._withUnsafeGuaranteedRef { unsafe $0.memberLinks.next }
+    unsafe Unmanaged(address: operation._withUnsafeGuaranteedRef { $0.memberLinks.next })
   }
 
   @inline(__always)
   static func set(_ operation: Unmanaged<ThreadOperation>, previous: Unmanaged<ThreadOperation>?) {
-    unsafe operation._withUnsafeGuaranteedRef { unsafe $0.memberLinks.previous = previous }
+    let address = unsafe previous?.address ?? 0
+    unsafe operation._withUnsafeGuaranteedRef { $0.memberLinks.previous = address }
   }
 
   @inline(__always)
   static func set(_ operation: Unmanaged<ThreadOperation>, next: Unmanaged<ThreadOperation>?) {
-    unsafe operation._withUnsafeGuaranteedRef { unsafe $0.memberLinks.next = next }
+    let address = unsafe next?.address ?? 0
+    unsafe operation._withUnsafeGuaranteedRef { $0.memberLinks.next = address }
   }
 }
 
@@ -105,22 +114,24 @@ enum MemberLinkage: OperationLinkage {
 enum ReadyLinkage: OperationLinkage {
   @inline(__always)
   static func previous(_ operation: Unmanaged<ThreadOperation>) -> Unmanaged<ThreadOperation>? {
-    unsafe operation._withUnsafeGuaranteedRef { unsafe $0.readyLinks.previous }
+    unsafe Unmanaged(address: operation._withUnsafeGuaranteedRef { $0.readyLinks.previous })
   }
 
   @inline(__always)
   static func next(_ operation: Unmanaged<ThreadOperation>) -> Unmanaged<ThreadOperation>? {
-    unsafe operation._withUnsafeGuaranteedRef { unsafe $0.readyLinks.next }
+    unsafe Unmanaged(address: operation._withUnsafeGuaranteedRef { $0.readyLinks.next })
   }
 
   @inline(__always)
   static func set(_ operation: Unmanaged<ThreadOperation>, previous: Unmanaged<ThreadOperation>?) {
-    unsafe operation._withUnsafeGuaranteedRef { unsafe $0.readyLinks.previous = previous }
+    let address = unsafe previous?.address ?? 0
+    unsafe operation._withUnsafeGuaranteedRef { $0.readyLinks.previous = address }
   }
 
   @inline(__always)
   static func set(_ operation: Unmanaged<ThreadOperation>, next: Unmanaged<ThreadOperation>?) {
-    unsafe operation._withUnsafeGuaranteedRef { unsafe $0.readyLinks.next = next }
+    let address = unsafe next?.address ?? 0
+    unsafe operation._withUnsafeGuaranteedRef { $0.readyLinks.next = address }
   }
 }
 

@@ -109,8 +109,8 @@ extension QueueCore {
     if let trace = activeTrace { trace.noteEnd(operation, queue: name) }
     lock.lock()
     let successor =
-      standingBack ? nil : unsafe state.pointee.takeSuccessor(releasing: &released, of: self)
-    let arrived = unsafe state.pointee.retire(operation, releasing: &released, of: self)
+      standingBack ? nil : unsafe state.pointee.takeSuccessor(releasing: &released)
+    let arrived = unsafe state.pointee.retire(operation, releasing: &released)
     let next = unsafe successor ?? state.pointee.take(standingBack: standingBack)
     // One of those that arrived, or one that waited before them, is taken by this drain.
     let wanted = unsafe state.pointee.claimDrains(
@@ -130,7 +130,7 @@ extension QueueCore {
   ) {
     if let trace = activeTrace { trace.noteEnd(operation, queue: name) }
     lock.lock()
-    let arrived = unsafe state.pointee.retire(operation, releasing: &released, of: self)
+    let arrived = unsafe state.pointee.retire(operation, releasing: &released)
     if freeingSlot { unsafe state.pointee.freeSlot() }
     let wanted = unsafe state.pointee.claimDrains(
       arrived + (freeingSlot ? 1 : 0), from: executor)

@@ -62,22 +62,27 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   /// Takes operations in, all or none.
   func add(_ operations: [ThreadOperation], asBarrier: Bool = false) throws(ThreadOperationError) {
     let trace = activeTrace
-    for (index, operation) in operations.enumerated() {
-      do throws(ThreadOperationError) {
-        try claim(operation)
-      } catch {
+    // The array keeps them: references without a count of their own make this a good deal cheaper.
+    let links = unsafe operations.map { unsafe Unmanaged.passUnretained($0) }
+    for index in unsafe links.indices {
+      let link = unsafe links[index]
+      let refusal = unsafe link._withUnsafeGuaranteedRef { claim($0) }
+      if let refusal {
         for claimed in operations[..<index] {
           trace?.noteRefused(claimed)
           unclaim(claimed)
         }
-        throw error
+        throw refusal
       }
-      trace?.noteAdding(operation)
+      if let trace { unsafe link._withUnsafeGuaranteedRef { trace.noteAdding($0) } }
     }
     lock.lock()
     var arrived = 0
-    for operation in operations where unsafe state.pointee.enrol(operation, asBarrier: asBarrier) {
-      arrived += 1
+    for index in unsafe links.indices {
+      let isReady = unsafe links[index]._withUnsafeGuaranteedRef { operation in
+        unsafe state.pointee.enrol(operation, asBarrier: asBarrier)
+      }
+      if isReady { arrived += 1 }
     }
     let wanted = unsafe state.pointee.claimDrains(arrived, from: executor)
     let news = unsafe state.pointee.takeNews()
@@ -88,7 +93,7 @@ final class QueueCore: DrainLane, @unchecked Sendable {
 
   /// Takes one operation in.
   func add(_ operation: ThreadOperation, asBarrier: Bool = false) throws(ThreadOperationError) {
-    try claim(operation)
+    if let refusal = claim(operation) { throw refusal }
     activeTrace?.noteAdding(operation)
     lock.lock()
     let isReady = unsafe state.pointee.enrol(operation, asBarrier: asBarrier)
@@ -99,10 +104,13 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     if let news { news.tell() }
   }
 
+  /// Makes an operation this queue's.
+  ///
+  /// - Returns: why it cannot be; nil if it can.
   @inline(__always)
-  private func claim(_ operation: ThreadOperation) throws(ThreadOperationError) {
+  private func claim(_ operation: ThreadOperation) -> ThreadOperationError? {
     guard !executor.isShutDown else {
-      throw ThreadOperationError(
+      return ThreadOperationError(
         .poolIsShutDown, operation, "\(operation) cannot be added: the pool has been shut down")
     }
     let before = operation.update { word in
@@ -111,10 +119,11 @@ final class QueueCore: DrainLane, @unchecked Sendable {
       return true
     }
     guard before != nil else {
-      throw ThreadOperationError(
+      return ThreadOperationError(
         .alreadyUsed, operation, "\(operation) cannot be added: an operation runs once")
     }
     operation.core = self
+    return nil
   }
 
   private func unclaim(_ operation: ThreadOperation) {
@@ -135,10 +144,11 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     if let news { news.tell() }
   }
 
-  /// Lets those of `released` be ready that belong to this queue.
-  func admit(_ released: inout ReleasedOperations) {
+  /// Lets operations be ready whose last hold is gone.
+  func admit(_ operations: [ThreadOperation]) {
     lock.lock()
-    let arrived = unsafe state.pointee.admit(&released, of: self)
+    var arrived = 0
+    for operation in operations where unsafe state.pointee.admit(operation) { arrived += 1 }
     let wanted = unsafe state.pointee.claimDrains(arrived, from: executor)
     let news = unsafe state.pointee.takeNews()
     lock.unlock()

@@ -39,8 +39,7 @@ struct QueueState {
     if let progress { progress.countTotal(1) }
     operation.epoch = asBarrier ? epochs.addBarrier() : epochs.add()
     if epochs.isOver { advance() }
-    // acquiring and releasing: pairs with the dependencies that have finished.
-    if operation.holds.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 {
+    if operation.giveBack(1) {
       return insert(operation, from: .adding)
     }
     operation.change { word in
@@ -97,7 +96,7 @@ struct QueueState {
     // A dependency may have been added since the last hold went, and may have finished since: then
     // another call has admitted the operation, or will.
     // relaxed: `withdraw` changes it from 0 with the lock held.
-    guard operation.holds.load(ordering: .relaxed) == 0 else { return false }
+    guard ThreadOperation.count(operation.holds.load(ordering: .relaxed)) == 0 else { return false }
     return insert(operation, from: .waiting)
   }
 
@@ -117,7 +116,7 @@ struct QueueState {
     guard let before else { return false }
     if before.phase == .ready { takeOut(operation) }
     // relaxed: nobody else counts from 0, and those that read it hold the lock.
-    operation.holds.store(1, ordering: .relaxed)
+    operation.holds.store(1 | ThreadOperation.hadDependencies, ordering: .relaxed)
     return true
   }
 
@@ -176,23 +175,19 @@ struct QueueState {
   /// For a drain whose operation has finished: takes the one operation that has waited for it and may start now,
   /// if nothing else is ready. It goes through no list; who watches it hears of `ready` with `executing`.
   @inline(__always)
-  mutating func takeSuccessor(
-    releasing released: inout ReleasedOperations, of core: QueueCore
-  ) -> TakenOperation? {
-    // relaxed: as in `admit`.
-    guard ready.count == 0, !isSuspended, slots <= width, let successor = released.only,
-      successor.core === core, epochs.isCurrent(successor.epoch),
-      successor.holds.load(ordering: .relaxed) == 0
+  mutating func takeSuccessor(releasing released: inout ReleasedOperations) -> TakenOperation? {
+    guard ready.count == 0, !isSuspended, slots <= width, let successor = unsafe released.onlyOwn
     else { return nil }
-    let before = successor.update { word in
-      guard word.phase == .waiting else { return false }
-      word.phase = .executing
-      return true
+    let before: OperationWord? = unsafe successor._withUnsafeGuaranteedRef { operation in
+      guard epochs.isCurrent(operation.epoch) else { return nil }
+      released.dropOnlyOwn()
+      // From here on it is nobody's but the queue's, whose lock is held.
+      guard operation.giveBack(1) else { return nil }
+      return operation.change { word in word.phase = .executing }
     }
     guard let before else { return nil }
-    released = ReleasedOperations()
     return unsafe TakenOperation(
-      operation: .passUnretained(successor), isSkipped: before.has(OperationWord.cancelled),
+      operation: successor, isSkipped: before.has(OperationWord.cancelled),
       hasQuality: before.has(OperationWord.hasQuality))
   }
 
@@ -205,31 +200,24 @@ struct QueueState {
   mutating func drainWillBlock() { drains -= 1 }
   mutating func drainDidBlock() { drains += 1 }
 
-  /// Takes out a member that has finished, and lets those of `released` be ready that belong to `core`.
+  /// Takes out a member that has finished, and takes its hold off those of `released` that wait in the queue.
   ///
   /// - Returns: how many operations came into the ready list.
   @inline(__always)
   mutating func retire(
-    _ operation: ThreadOperation, releasing released: inout ReleasedOperations, of core: QueueCore
+    _ operation: ThreadOperation, releasing released: inout ReleasedOperations
   ) -> Int {
     unsafe members.remove(.passUnretained(operation))
     memberCount -= 1
     if let progress { progress.countCompleted() }
     var arrived = 0
-    if !released.isEmpty { arrived = admit(&released, of: core) }
+    if released.hasOwn {
+      released.takeOwn { dependant in
+        if dependant.giveBack(1), insert(dependant, from: .waiting) { arrived += 1 }
+      }
+    }
     epochs.finishOne()
     if epochs.isOver { arrived += advance() }
-    return arrived
-  }
-
-  /// Lets those of `released` be ready that belong to `core`.
-  ///
-  /// - Returns: how many came into the ready list.
-  mutating func admit(_ released: inout ReleasedOperations, of core: QueueCore) -> Int {
-    var arrived = 0
-    released.take(of: core) { dependant in
-      if admit(dependant) { arrived += 1 }
-    }
     return arrived
   }
 
