@@ -24,6 +24,67 @@ extension FastLock: WriteLockUnderTest {
   func withWriteLock(_ body: () -> Void) { withLock(body) }
 }
 
+/// Does without.
+final class NoLock: LockUnderTest {
+  @inline(__always)
+  func withLock(_ body: () -> Void) { body() }
+}
+
+final class OurPosixMutex: LockUnderTest {
+  private let lock: PosixMutex
+
+  init() {
+    do { lock = try PosixMutex() } catch { fatalError("\(error)") }
+  }
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) {
+    do {
+      _ = try lock.lock()
+      body()
+      try lock.unlock()
+    } catch {
+      fatalError("\(error)")
+    }
+  }
+}
+
+final class OurPosixSpinLock: LockUnderTest {
+  private let lock: PosixSpinLock
+
+  init() {
+    do { lock = try PosixSpinLock() } catch { fatalError("\(error)") }
+  }
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) { lock.withLock(body) }
+}
+
+/// A bare `pthread_spinlock_t`.
+// SAFETY of @safe and @unchecked: the pointer is valid from init to deinit.
+@safe
+final class PthreadSpinLock: LockUnderTest, @unchecked Sendable {
+  private let lock: UnsafeMutablePointer<pthread_spinlock_t>
+
+  init() {
+    unsafe lock = .allocate(capacity: 1)
+    let code = unsafe pthread_spin_init(lock, 0)
+    precondition(code == 0, "pthread_spin_init: errno \(code)")
+  }
+
+  deinit {
+    _ = unsafe pthread_spin_destroy(lock)
+    unsafe lock.deallocate()
+  }
+
+  @inline(__always)
+  func withLock(_ body: () -> Void) {
+    _ = unsafe pthread_spin_lock(lock)
+    body()
+    _ = unsafe pthread_spin_unlock(lock)
+  }
+}
+
 /// The least that any lock does: one atomic step to take it and one to give it back. It excludes
 /// nobody who does not spin, so it stands only where no other thread comes.
 final class TwoAtomicSteps: LockUnderTest {

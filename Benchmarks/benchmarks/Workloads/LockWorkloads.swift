@@ -7,8 +7,9 @@ import Threading
 /// Locks.
 enum LockWorkloads {
   static func all(threads: [Int]?) -> [Workload] {
-    [uncontended, value, recursive, reading, writing] + (threads ?? [2, 4, 8]).map(contended)
-      + (threads ?? [2, 4]).map(readingTogether) + (threads ?? [2, 4]).map(readingMostly)
+    [uncontended, value, recursive, reading, writing, posixMutex, posixSpin]
+      + (threads ?? [2, 4, 8]).map(contended) + (threads ?? [2, 4]).map(readingTogether)
+      + (threads ?? [2, 4]).map(readingMostly) + (threads ?? [2, 4]).map(readingOnly)
   }
 
   private static let uncontended = Workload(
@@ -55,6 +56,49 @@ enum LockWorkloads {
       Implementation("pthread") { try uncontendedBatch(PthreadWriteLock(), $0) },
     ])
 
+  /// What it costs that misuse is found: the types of POSIX against the bare calls.
+  private static let posixMutex = Workload(
+    "lock/posix-mutex", item: "take and give back a mutex of POSIX that nobody else wants",
+    threads: 1,
+    [
+      .ours { try uncontendedBatch(OurPosixMutex(), $0) },
+      Implementation("pthread") { try uncontendedBatch(PthreadLock(), $0) },
+    ])
+
+  private static let posixSpin = Workload(
+    "lock/posix-spin", item: "take and give back a spin lock of POSIX that nobody else wants",
+    threads: 1,
+    [
+      .ours { try uncontendedBatch(OurPosixSpinLock(), $0) },
+      Implementation("pthread") { try uncontendedBatch(PthreadSpinLock(), $0) },
+    ])
+
+  /// The locks alone, without the work that takes most of the time of the others.
+  private static func readingOnly(_ threads: Int) -> Workload {
+    Workload(
+      "lock/read-only-\(threads)",
+      item: "take and give back the lock for reading, and nothing else",
+      threads: threads, family: "lock/read-only",
+      [
+        .ours { try readingOnlyBatch(OurReadLock(), threads, $0) },
+        Implementation("pthread") { try readingOnlyBatch(PthreadReadLock(), threads, $0) },
+      ])
+  }
+
+  @inline(__always)
+  private static func readingOnlyBatch<Lock: LockUnderTest>(
+    _ lock: Lock, _ threads: Int, _ items: Int
+  ) throws -> Int64 {
+    let own = (0..<threads).map { _ in Tally() }
+    let nanoseconds = try Team.run(threads, on: .ownProcessors) { index in
+      let share = items / threads + (index < items % threads ? 1 : 0)
+      let tally = own[index]
+      for _ in 0..<share { lock.withLock { tally.increment() } }
+    }
+    try WrongResult.unless("the sum of all turns", own.map(\.value).reduce(0, +), is: items)
+    return nanoseconds
+  }
+
   private static func readingTogether(_ threads: Int) -> Workload {
     Workload(
       "lock/read-\(threads)", item: "hold the lock for reading 20 ns, do 50 ns without it",
@@ -64,6 +108,8 @@ enum LockWorkloads {
         Implementation("pthread") { try readingBatch(PthreadReadLock(), threads, $0) },
         // What readers would use that do not care to share.
         Implementation("ours-mutex") { try readingBatch(FastLock(), threads, $0) },
+        // The work alone: no lock can be quicker.
+        Implementation("none") { try readingBatch(NoLock(), threads, $0) },
       ])
   }
 

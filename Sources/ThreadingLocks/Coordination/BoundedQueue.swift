@@ -248,6 +248,7 @@ extension BoundedQueue: Sequence {
     /// Takes the oldest element, sleeping while the queue is empty.
     ///
     /// - Returns: The element, or nil once the queue is closed and empty.
+    @available(*, noasync, message: "next blocks the calling thread")
     public func next() -> Element? { try? queue.take() }
   }
 

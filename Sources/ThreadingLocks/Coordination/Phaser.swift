@@ -15,6 +15,10 @@ public final class Phaser: Sendable {
     var missing: Int
     var phase = 0
     var meeting = Meeting()
+    /// Phases whose parties have all arrived and whose action is to be run, or runs; oldest first.
+    var ended: [(phase: Int, meeting: Meeting)] = []
+    /// Whether a thread runs the actions of those phases.
+    var isActing = false
   }
 
   private let interior: Locked<Interior>
@@ -28,7 +32,8 @@ public final class Phaser: Sendable {
   ///     program.
   ///   - label: What messages about misuse call the phaser.
   ///   - action: What the last party to arrive runs at the end of each phase, with its number,
-  ///     before those that wait for it go on.
+  ///     before those that wait for it go on. Actions are run one after another, in the order of the
+  ///     phases: if that of an earlier phase still runs, its thread runs this one too.
   public init(
     _ parties: Int = 0, label: String? = nil, action: (@Sendable (Int) -> Void)? = nil
   ) {
@@ -106,12 +111,14 @@ public final class Phaser: Sendable {
       if phase > interior.phase {
         stop("asked to wait for phase \(phase) during phase \(interior.phase)")
       }
-      return phase == interior.phase ? interior.meeting : nil
+      if phase == interior.phase { return interior.meeting }
+      return interior.ended.first { $0.phase == phase }?.meeting
     }
     return meeting == nil || meeting?.wait(until: deadline) == true
   }
 
   private func arrive(leaving: Bool) -> (phase: Int, meeting: Meeting) {
+    let isActive = action != nil
     let (phase, meeting, isLast) = interior.withLock { interior in
       if interior.missing == 0 { stop("one arrived of \(interior.parties) that all had arrived") }
       let arrived = (interior.phase, interior.meeting)
@@ -121,13 +128,29 @@ public final class Phaser: Sendable {
       interior.missing = interior.parties
       interior.phase += 1
       interior.meeting = Meeting()
-      return (arrived.0, arrived.1, true)
+      guard isActive else { return (arrived.0, arrived.1, true) }
+      interior.ended.append((arrived.0, arrived.1))
+      defer { interior.isActing = true }
+      return (arrived.0, arrived.1, !interior.isActing)
     }
     if isLast {
-      action?(phase)
-      meeting.end(passed: true)
+      if let action { runActions(action) } else { meeting.end(passed: true) }
     }
     return (phase, meeting)
+  }
+
+  /// For the thread that has set `isActing`.
+  private func runActions(_ action: (Int) -> Void) {
+    var next = interior.withLock { $0.ended.first }
+    while let (phase, meeting) = next {
+      action(phase)
+      next = interior.withLock { interior in
+        interior.ended.removeFirst()
+        interior.isActing = !interior.ended.isEmpty
+        return interior.ended.first
+      }
+      meeting.end(passed: true)
+    }
   }
 
   private func stop(_ what: String) -> Never {

@@ -37,9 +37,11 @@ extension Locked where Value: ~Copyable {
   ///
   /// - Parameters:
   ///   - condition: What is waited for, as in ``withLock(when:_:)``.
-  ///   - deadline: When to give up. The condition is asked at least once, and once more then.
+  ///   - deadline: When to give up: the lock, if it cannot be had, or the condition. That is asked at
+  ///     least once when the lock is had, and once more then; for this the lock is taken again.
   ///   - body: What to do with the value; the condition holds when it begins.
-  /// - Returns: What `body` returned, or nil if the condition did not come to hold.
+  /// - Returns: What `body` returned, or nil if the lock was not to be had or the condition did not
+  ///   come to hold.
   /// - Throws: What `body` throws, after the lock has been given back.
   /// - Precondition: The calling thread is not inside another call on the same object. If it is,
   ///   the program stops.
@@ -48,7 +50,7 @@ extension Locked where Value: ~Copyable {
     when condition: @escaping @Sendable (borrowing Value) -> Bool, until deadline: MonotonicInstant,
     _ body: (inout sending Value) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
-    let holds = lock(when: condition, until: deadline)
+    guard let holds = lock(when: condition, until: deadline) else { return nil }
     defer { giveBack() }
     return holds ? try unsafe body(&value.pointee) : nil
   }
@@ -60,7 +62,8 @@ extension Locked where Value: ~Copyable {
   ///   - condition: What is waited for, as in ``withLock(when:_:)``.
   ///   - duration: The longest time to wait, on the monotonic clock. Zero or less asks once.
   ///   - body: What to do with the value; the condition holds when it begins.
-  /// - Returns: What `body` returned, or nil if the condition did not come to hold.
+  /// - Returns: What `body` returned, or nil if the lock was not to be had or the condition did not
+  ///   come to hold.
   /// - Throws: What `body` throws, after the lock has been given back.
   /// - Precondition: The calling thread is not inside another call on the same object. If it is,
   ///   the program stops.
@@ -93,11 +96,13 @@ private final class LockedConditions<Value: ~Copyable> {
 extension Locked where Value: ~Copyable {
   /// Takes the lock when the condition holds, or when the moment has come.
   ///
-  /// - Returns: Whether the condition holds. The lock is held in either case.
+  /// - Returns: Whether the condition holds. The lock is held in either case; nil if it could not be had.
   private borrowing func lock(
     when condition: @escaping @Sendable (borrowing Value) -> Bool, until deadline: MonotonicInstant
-  ) -> Bool {
-    if unsafe !header.pointee.mutex.takeIfFree() { lockSlowly(until: .distantFuture) }
+  ) -> Bool? {
+    if unsafe !header.pointee.mutex.takeIfFree() {
+      guard lockSlowly(until: deadline) else { return nil }
+    }
     if unsafe condition(value.pointee) { return true }
     let conditions = conditionsForWaiting()
     var isFirstTime = true

@@ -1,3 +1,4 @@
+public import CThreadingPlatform
 public import Synchronization
 public import ThreadingPlatform
 
@@ -103,10 +104,13 @@ public struct ReadWriteLock: ~Copyable, Sendable {
   /// Other readers are never in its way, nor is a ``tryWriteLock()`` that fails. A wait is, also one
   /// with a limit that has passed, for as long as it takes to give up.
   ///
-  /// - Returns: Whether the calling thread now holds the lock for reading.
+  /// - Returns: Whether the calling thread now holds the lock for reading; false also when it
+  ///   already holds it for writing or upgradable reading.
   @available(*, noasync, message: "a lock must not be held across a suspension: use withReadLock")
   @inlinable
   public borrowing func tryReadLock() -> Bool {
+    // Beside its own upgradable reading, it would wait for itself when it upgrades.
+    if owner.load(ordering: .relaxed) == ctp_thread_id() { return false }
     // relaxed: looked at again once the stripe is taken.
     let stripes = stripes.load(ordering: .relaxed)
     if ReaderStripes.areOn(stripes) && takeStripe(stripes) { return true }

@@ -117,6 +117,17 @@ public final class PosixReadWriteLock: Sendable {
     try answer(native.readLock(until: deadline), "pthread_rwlock_clockrdlock")
   }
 
+  /// Takes the lock for reading, unless `duration` passes first.
+  ///
+  /// - Parameter duration: The longest time to wait, on the monotonic clock. Zero or less tries
+  ///   once.
+  /// - Returns: Whether the lock is now held for reading.
+  /// - Throws: As ``readLock()``.
+  @available(*, noasync, message: "a lock must not be held across a suspension: use withReadLock")
+  public func readLock(for duration: Duration) throws(ThreadingError) -> Bool {
+    try readLock(until: .now.advanced(by: duration))
+  }
+
   /// Takes the lock for writing, sleeping until it is free.
   ///
   /// - Throws: EDEADLK when the calling thread holds it for writing.
@@ -141,6 +152,17 @@ public final class PosixReadWriteLock: Sendable {
   @available(*, noasync, message: "a lock must not be held across a suspension: use withWriteLock")
   public func writeLock(until deadline: MonotonicInstant) throws(ThreadingError) -> Bool {
     try answer(native.writeLock(until: deadline), "pthread_rwlock_clockwrlock")
+  }
+
+  /// Takes the lock for writing, unless `duration` passes first.
+  ///
+  /// - Parameter duration: The longest time to wait, on the monotonic clock. Zero or less tries
+  ///   once.
+  /// - Returns: Whether the lock is now held for writing.
+  /// - Throws: As ``writeLock()``.
+  @available(*, noasync, message: "a lock must not be held across a suspension: use withWriteLock")
+  public func writeLock(for duration: Duration) throws(ThreadingError) -> Bool {
+    try writeLock(until: .now.advanced(by: duration))
   }
 
   /// Gives the lock back, however it is held.

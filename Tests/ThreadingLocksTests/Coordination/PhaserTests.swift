@@ -38,6 +38,48 @@ struct PhaserTests {
     join()
   }
 
+  @Test("who waits for a phase waits for its action", .endsInTime)
+  func waitsForTheAction() throws {
+    let isIn = ResetEvent(.manual)
+    let mayEnd = ResetEvent(.manual)
+    let phaser = Phaser(1) { phase in
+      guard phase == 0 else { return }
+      isIn.set()
+      mayEnd.wait()
+    }
+    let arriver = try inBackground { phaser.arrive() }
+    isIn.wait()
+    #expect(phaser.phase == 1)
+    #expect(phaser.wait(forEndOf: 0, until: passed) == false)
+    mayEnd.set()
+    phaser.wait(forEndOf: 0)
+    arriver()
+  }
+
+  @Test("the actions of two phases are run one after the other")
+  func actionsInOrder() {
+    final class Log: Sendable {
+      let events = Locked<[String]>([])
+      let phaser = Locked<Phaser?>(nil)
+      func note(_ event: String) { events.withLock { $0.append(event) } }
+    }
+    let log = Log()
+    let phaser = Phaser(1) { phase in
+      log.note("begins \(phase)")
+      // Ends the next phase while the action of this one runs.
+      if phase < 2 { log.phaser.withLock { $0 }?.arrive() }
+      log.note("ends \(phase)")
+    }
+    log.phaser.withLock { $0 = phaser }
+    phaser.arrive()
+    #expect(
+      log.events.withLock { $0 } == [
+        "begins 0", "ends 0", "begins 1", "ends 1", "begins 2", "ends 2",
+      ])
+    for phase in 0...2 { #expect(phaser.wait(forEndOf: phase, until: passed) == true) }
+    log.phaser.withLock { $0 = nil }
+  }
+
   @Test("nobody passes before all have come, while parties come and go", .endsInTime)
   func stress() throws {
     let phaser = Phaser(3)

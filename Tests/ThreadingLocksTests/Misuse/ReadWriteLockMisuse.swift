@@ -21,6 +21,16 @@ extension MisuseCase {
       try on("owner") { shared.lock.withWriteLock { shared.lock.withReadLock {} } }
     },
     MisuseCase(
+      "ReadWriteLock: read inside upgradable",
+      ["ReadWriteLock \"table\".lock", "<owner>", "<owner>"]
+    ) {
+      let shared = Shared()
+      try on("owner") {
+        shared.lock.upgradableLock()
+        shared.lock.withReadLock {}
+      }
+    },
+    MisuseCase(
       "ReadWriteLock: upgradable inside upgradable", ["ReadWriteLock \"table\".lock", "<owner>"]
     ) {
       let shared = Shared()

@@ -6,6 +6,26 @@ import ThreadingPlatform
 
 @Suite("Locked, waiting for what holds of the value", .endsInTime)
 struct LockedWhenTests {
+  @Test("a wait for a condition ends at its deadline, also where the lock itself is not to be had")
+  func lockIsHeld() throws {
+    let value = Locked(0)
+    let isAsked = Atomic(false)
+    try value.withLock { _ in
+      try concurrently(1) { _ in
+        let start = MonotonicInstant.now
+        let result: Int? = value.withLock(
+          when: { _ in
+            isAsked.store(true, ordering: .relaxed)
+            return true
+          }, for: .milliseconds(2)
+        ) { _ in 1 }
+        #expect(result == nil)
+        #expect(start.duration(to: .now) >= .milliseconds(2))
+      }
+    }
+    #expect(isAsked.load(ordering: .relaxed) == false)
+  }
+
   @Test("what holds already is not waited for")
   func holdsAlready() {
     let value = Locked(1)

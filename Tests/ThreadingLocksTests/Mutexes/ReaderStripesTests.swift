@@ -132,6 +132,18 @@ struct ReaderStripesTests {
     shared.lock.writeUnlock()
   }
 
+  @Test("one that may upgrade cannot read beside itself", arguments: [false, true])
+  func readingBesideOwnUpgradable(withStripes: Bool) {
+    let shared = Shared()
+    if !withStripes {
+      shared.lock.withWriteLock {}
+    }
+    shared.lock.upgradableLock()
+    #expect(shared.lock.hasStripes == withStripes)
+    #expect(shared.lock.tryReadLock() == false)
+    shared.lock.upgradableUnlock()
+  }
+
   @Test("a try for writing that fails leaves the readers their stripes")
   func failingTry() throws {
     let shared = Shared()

@@ -189,6 +189,27 @@ struct AtomicStressTests {
     #expect(left == Set(1...6))
   }
 
+  @Test("StripedCounter: what is added while it is taken is in this sum or the next")
+  func stripedCounterTaken() throws {
+    // One cell, which two threads go for all the time they run at once; so it is the time that counts.
+    let counter = StripedCounter(stripes: 1)
+    let sums = (0..<2).map { _ in Unguarded(0) }
+    let end = MonotonicInstant.now.advanced(by: .milliseconds(LongTests.areOn ? 30_000 : 300))
+    try together(2) { index in
+      while MonotonicInstant.now < end {
+        for _ in 0..<1_000 {
+          if index == 0 {
+            counter.add()
+            sums[0].value += 1
+          } else {
+            sums[1].value += counter.takeSum()
+          }
+        }
+      }
+    }
+    #expect(sums[1].value + counter.sum == sums[0].value)
+  }
+
   @Test(
     "StripedCounter: loses nothing, however often it is taken",
     .endsInTime, arguments: [1, 2, 64])

@@ -5,6 +5,18 @@ import Threading
 import ThreadingPlatform
 import ThreadingThreads
 
+/// What a wait throws that throws nothing but ``ThreadCancelled`` here.
+private func cancelledOnly(_ wait: () throws -> Bool) throws(ThreadCancelled) -> Bool {
+  do {
+    return try wait()
+  } catch let error as ThreadCancelled {
+    throw error
+  } catch {
+    Issue.record("\(error)")
+    return false
+  }
+}
+
 /// A wait of the family `...UnlessCancelled`, with something to wait for.
 private struct Kind: CustomTestStringConvertible, Sendable {
   let testDescription: String
@@ -76,6 +88,45 @@ private struct Kind: CustomTestStringConvertible, Sendable {
         wait: { (limit) throws(ThreadCancelled) in
           try holder.lock.writeLockUnlessCancelled(until: limit)
         }, grant: { holder.lock.writeUnlock() }, leave: { holder.lock.writeUnlock() })
+    },
+    Kind("ReadWriteLock, upgradable") {
+      let holder = Holder(ReadWriteLock())
+      holder.lock.writeLock()
+      return Subject(
+        wait: { (limit) throws(ThreadCancelled) in
+          try holder.lock.upgradableLockUnlessCancelled(until: limit)
+        }, grant: { holder.lock.writeUnlock() }, leave: { holder.lock.upgradableUnlock() })
+    },
+    Kind("ReadWriteLock, upgrading") {
+      let holder = Holder(ReadWriteLock())
+      holder.lock.readLock()
+      return Subject(
+        wait: { (limit) throws(ThreadCancelled) in
+          holder.lock.upgradableLock()
+          do throws(ThreadCancelled) {
+            if try holder.lock.upgradeUnlessCancelled(until: limit) { return true }
+          } catch {
+            holder.lock.upgradableUnlock()
+            throw error
+          }
+          holder.lock.upgradableUnlock()
+          return false
+        }, grant: { holder.lock.readUnlock() }, leave: { holder.lock.writeUnlock() })
+    },
+    Kind("BoundedQueue, taking") {
+      let queue = BoundedQueue<Int>(capacity: 1)
+      return Subject(
+        wait: { (limit) throws(ThreadCancelled) in
+          try cancelledOnly { try queue.takeUnlessCancelled(until: limit) != nil }
+        }, grant: { try? queue.put(1) }, leave: {})
+    },
+    Kind("BoundedQueue, putting") {
+      let queue = BoundedQueue<Int>(capacity: 1)
+      try? queue.put(1)
+      return Subject(
+        wait: { (limit) throws(ThreadCancelled) in
+          try cancelledOnly { try queue.putUnlessCancelled(2, until: limit) }
+        }, grant: { _ = try? queue.take() }, leave: {})
     },
     Kind("ConditionVariable") {
       let pair = Pair()

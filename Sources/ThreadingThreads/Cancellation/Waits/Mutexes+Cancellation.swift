@@ -120,6 +120,35 @@ extension FairMutex {
 }
 
 extension ReadWriteLock {
+  /// Takes the lock for reading with the right to upgrade, unless the calling thread is cancelled or
+  /// a moment comes first.
+  ///
+  /// - Parameter deadline: when to give up.
+  /// - Returns: whether the calling thread now holds the lock in this way; false only when the
+  ///   moment came first.
+  /// - Throws: ``ThreadCancelled`` with the reason, if the thread is cancelled before.
+  @available(*, noasync, message: "a lock must not be held across a suspension")
+  @discardableResult
+  public borrowing func upgradableLockUnlessCancelled(
+    until deadline: MonotonicInstant = .distantFuture
+  ) throws(ThreadCancelled) -> Bool {
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { upgradableLock(until: $0) }
+  }
+
+  /// Turns upgradable reading into writing, unless the calling thread is cancelled or a moment comes
+  /// first. If so, it still holds the lock for upgradable reading.
+  ///
+  /// - Parameter deadline: when to give up.
+  /// - Returns: whether the lock is now held for writing; false only when the moment came first.
+  /// - Throws: ``ThreadCancelled`` with the reason, if the thread is cancelled before.
+  @available(*, noasync, message: "a lock must not be held across a suspension")
+  @discardableResult
+  public borrowing func upgradeUnlessCancelled(
+    until deadline: MonotonicInstant = .distantFuture
+  ) throws(ThreadCancelled) -> Bool {
+    try ThreadHandle.waitUnlessCancelled(until: deadline) { upgrade(until: $0) }
+  }
+
   /// Takes the lock for reading, unless the calling thread is cancelled first.
   ///
   /// - Throws: ``ThreadCancelled`` with the reason, if the thread is cancelled before.
