@@ -35,7 +35,7 @@ struct DefaultWidthTests {
   @Test(
     "a share of one and a half processors of many makes a width of 2, as do 2 of many",
     arguments: [1, 2])
-  func width(version: Int) {
+  func width(version: Int) throws {
     let groups = FakeGroups.make(version: version, quota: 150_000)
     #expect(try AvailableParallelism.width(cpus: 64, groups: groups) == 2)
     #expect(try AvailableParallelism.width(cpus: 1, groups: groups) == 1)

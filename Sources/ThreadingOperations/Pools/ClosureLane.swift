@@ -61,10 +61,11 @@ final class ClosureLane: DrainLane, @unchecked Sendable {
 
   // MARK: Adding
 
-  func add(_ job: Job) {
+  func add(_ job: consuming Job) {
     if let context = OperationContext.ifPresent, let seat = context.seat, context.lane === self,
-      seat.deque.add(job)
+      seat.deque.hasRoom
     {
+      _ = seat.deque.add(job)
       if drainsSeen.load(ordering: .sequentiallyConsistent) < executor.closureWidth {
         askForDrain()
       }

@@ -94,7 +94,9 @@ public final class ThreadPool: Sendable {
   /// - Parameter body: the work.
   /// - Throws: ``ThreadOperationError/Reason/poolIsShutDown`` when the pool has been shut down; `body` is
   ///   then released without being called.
-  public func run(_ body: @escaping @Sendable () -> Void) throws(ThreadOperationError) {
+  public func run(
+    _ body: consuming @escaping @Sendable () -> Void
+  ) throws(ThreadOperationError) {
     guard !core.isShutDown else {
       throw ThreadOperationError(
         .poolIsShutDown, message: "ThreadPool.run: the pool has been shut down")

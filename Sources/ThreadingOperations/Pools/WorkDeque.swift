@@ -7,7 +7,7 @@ internal import Synchronization
 package struct Job: Sendable {
   package let body: @Sendable () -> Void
 
-  package init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+  package init(_ body: consuming @escaping @Sendable () -> Void) { self.body = body }
 }
 
 /// The jobs that one thread has given itself, from which others may steal.
@@ -96,10 +96,16 @@ package final class WorkDeque: @unchecked Sendable {
     return oldest >= bottom.load(ordering: .sequentiallyConsistent)
   }
 
+  /// Whether another job will be taken in. Asked by the owner: thieves make room only.
+  package var hasRoom: Bool {
+    // relaxed, both: a job more or less does not matter.
+    bottom.load(ordering: .relaxed) - top.load(ordering: .relaxed) < Self.capacity
+  }
+
   /// Adds a job. Called by the owner.
   ///
   /// - Returns: false if there are ``capacity`` jobs already: the job was not added then.
-  package func add(_ job: borrowing Job) -> Bool {
+  package func add(_ job: consuming Job) -> Bool {
     // relaxed: nobody else writes them.
     let place = bottom.load(ordering: .relaxed)
     var now = unsafe ring.load(ordering: .relaxed)
@@ -110,7 +116,7 @@ package final class WorkDeque: @unchecked Sendable {
       if place - oldest >= Self.capacity { return false }
       unsafe now = grow(now, oldest..<place)
     }
-    unsafe now.pointee.write(JobWords(holding: copy job), at: place)
+    unsafe now.pointee.write(JobWords(holding: job), at: place)
     // sequentially consistent, which is releasing: a thief who sees it sees the job. And whoever adds a job and
     // then sees that another thread looks for jobs, or is on the way, has added it before that one's last look;
     // see `ClosureLane`.

@@ -154,7 +154,7 @@ public final class ThreadOperationQueue: Sendable {
   /// - Throws: ``ThreadOperationError/Reason/poolIsShutDown``.
   @discardableResult
   public func add(
-    _ body: @escaping @Sendable () throws -> Void
+    _ body: consuming @escaping @Sendable () throws -> Void
   ) throws(ThreadOperationError) -> ClosureOperation {
     let operation = ClosureOperation(body)
     try core.add(operation)
@@ -180,7 +180,7 @@ public final class ThreadOperationQueue: Sendable {
   /// - Throws: ``ThreadOperationError/Reason/poolIsShutDown``.
   @discardableResult
   public func addBarrier(
-    _ body: @escaping @Sendable () throws -> Void
+    _ body: consuming @escaping @Sendable () throws -> Void
   ) throws(ThreadOperationError) -> ClosureOperation {
     let operation = ClosureOperation(body)
     try core.add(operation, asBarrier: true)
