@@ -11,6 +11,14 @@ enum ThreadChapter: Chapter {
     page.section("A thread and its value")
     page.claim("1 + 2 + ... + 100 was added up elsewhere: 5050", try sumElsewhere() == 5050)
 
+    page.section("Side by side")
+    let end = 40
+    // For the eye, slowly; there is nobody to look at what goes into a file.
+    let areTogether = try countSideBySide(
+      to: end, pace: page.isTerminal ? .milliseconds(15) : .zero
+    ) { counts in page.live(Bars.text(counts.map { Double($0) / Double(end) })) }
+    page.claim("two threads counted to 40, each while the other did", areTogether)
+
     page.section("An error comes back, too")
     page.claim(
       "the thread failed, and join() threw its error", errorOf("12a") == .notANumber("12a"))

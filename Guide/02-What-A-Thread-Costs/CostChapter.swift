@@ -41,7 +41,11 @@ enum CostChapter: Chapter {
     page.claim("a new thread costs more than a thousand calls", times.thread > 1_000 * times.call)
 
     page.section("Memory")
-    let memory = try memoryOfThreads(count: 64, stackSize: 8 << 20)
+    let memory = try memoryOfThreads(count: 64, stackSize: 8 << 20) { number in
+      page.live(Bars.text([Double(number) / 64], width: 40))
+      // For the eye: they would all be there in a moment.
+      if page.isTerminal { try? ThreadHandle.sleep(for: .milliseconds(8)) }
+    }
     // A few stacks of former threads are kept by the C library and used again.
     page.claim(
       "64 stacks of 8 MiB take some 512 MiB of addresses", memory.addresses >= 58 * 8 << 20)

@@ -17,7 +17,7 @@ enum MeetingChapter: Chapter {
     page.section("A barrier: a picture, blurred by three threads")
     let picture = Picture.drawn(width: 320, height: 200)
     let alone = try picture.blurred(passes: 6, threads: 1) { _ in }
-    let together = try picture.blurred(passes: 6, threads: 3) { page.live(bars($0)) }
+    let together = try picture.blurred(passes: 6, threads: 3) { page.live(Bars.text($0)) }
     page.claim("three threads make the picture that one makes", alone == together)
     page.claim("it is another one than before", picture != together)
     let file = try TemporaryFolder.kept("blurred.bmp")
@@ -26,14 +26,5 @@ enum MeetingChapter: Chapter {
 
     page.section("A phaser: those who are through may leave")
     page.claim("three, two, one at the meetings", try leaveOneByOne() == [3, 2, 1])
-  }
-
-  /// A bar for each thread's part of the work, from 0 to 1.
-  private static func bars(_ parts: [Double]) -> String {
-    parts.map { part in
-      let filled = Int(part * 20)
-      return "[" + String(repeating: "#", count: filled)
-        + String(repeating: " ", count: 20 - filled) + "]"
-    }.joined(separator: " ")
   }
 }

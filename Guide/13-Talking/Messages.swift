@@ -40,14 +40,19 @@ extension TalkingChapter {
   /// What a child process has told; nil if the system has no message queues.
   static func hearChild() throws -> [String]? {
     let name = queueName(of: getpid())
-    let leftover = Leftover { try? NamedMessageQueue.remove(name) }
-    defer { leftover.remove() }
-    let queue: NamedMessageQueue
+    var made: NamedMessageQueue?
+    let leftover: Leftover
     do {
-      queue = try NamedMessageQueue(name, for: .receiving, making: .always)
+      leftover = try Leftover {
+        try? NamedMessageQueue.remove(name)
+      } making: {
+        made = try NamedMessageQueue(name, for: .receiving, making: .always)
+      }
     } catch {
       return nil
     }
+    defer { leftover.remove() }
+    guard let queue = made else { return nil }
     let child = try ChildProcess.run("reporter", of: Self.self)
     guard child.status == 0 else { return [child.errors] }
     var texts: [String] = []

@@ -32,7 +32,8 @@ enum AsynchronousChapter: Chapter {
     page.section("On a queue")
     let before = server.sentBytes.value
     let three = try threeAtOnce(["one", "two", "three"].map(address)) {
-      page.live(bar(server.sentBytes.value - before, of: 3 * Desk.picture.count))
+      let sent = Double(server.sentBytes.value - before)
+      page.live(Bars.text([sent / Double(3 * Desk.picture.count)]))
     }
     page.claim(
       "one thread, and three downloads at the same time",
@@ -90,11 +91,5 @@ enum AsynchronousChapter: Chapter {
     } catch let failure as ChapterFailure {
       return failure.description == "cannot listen on port \(port): Address already in use"
     }
-  }
-
-  private static func bar(_ part: Int, of whole: Int) -> String {
-    let filled = min(20, part * 20 / whole)
-    return "[" + String(repeating: "#", count: filled) + String(repeating: " ", count: 20 - filled)
-      + "]"
   }
 }

@@ -32,7 +32,7 @@ enum DrawingChapter: Chapter {
     let fractal = Fractal(width: 512)
     let canvas = Canvas(
       columns: 16, rows: 12, queue: ThreadOperationQueue(name: "tiles"),
-      show: { page.live(bar($0)) })
+      show: { page.live(Bars.text([$0], width: 40)) })
     try canvas.draw(fractal, seen: View(columns: 4..<12, rows: 3..<9))
     canvas.waitUntilDrawn()
     for line in sketch(canvas.picture) { page.say(line) }
@@ -72,11 +72,5 @@ enum DrawingChapter: Chapter {
       }
       return String(line[...(line.lastIndex { $0 != " " } ?? 0)])
     }
-  }
-
-  private static func bar(_ part: Double) -> String {
-    let filled = Int(part * 40)
-    return "[" + String(repeating: "#", count: filled) + String(repeating: " ", count: 40 - filled)
-      + "]"
   }
 }

@@ -13,7 +13,7 @@ enum LargeFilesChapter: Chapter {
   ]
 
   /// The sizes of the files, in rounds of 500 lines.
-  static let smallFile = 4
+  static let smallFile = 2
   static let largeFile = 100 * smallFile
 
   static func run(on page: Page) throws {

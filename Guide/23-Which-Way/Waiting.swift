@@ -5,14 +5,16 @@ extension WaysChapter {
   static let party = 8
 
   /// How many pieces were inside at once, of eight that block their threads until all have come, or a while
-  /// is over.
-  static func mostInside(_ way: Way) throws -> Int {
+  /// is over: a short one for those that will not come.
+  static func mostInside(
+    _ way: Way, patience: Duration = .milliseconds(100)
+  ) throws -> Int {
     let gauge = LargeFilesChapter.Gauge()
     let allHere = CountdownLatch(party)
     _ = try way(party) { _ in
       gauge.enter(())
       allHere.countDown()
-      _ = allHere.wait(for: .milliseconds(100))
+      _ = allHere.wait(for: patience)
       gauge.leave()
       return 0
     }

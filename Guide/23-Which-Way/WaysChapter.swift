@@ -20,8 +20,12 @@ enum WaysChapter: Chapter {
     }
 
     page.section("Pieces that wait: eight that block until all eight are there")
-    page.claim("a thread for each: all were there", try mostInside(threadForEach) == party)
-    page.claim("a queue of width eight: all were there", try mostInside(queueOfWidth) == party)
+    let enough = Duration.seconds(20)
+    page.claim(
+      "a thread for each: all were there", try mostInside(threadForEach, patience: enough) == party)
+    page.claim(
+      "a queue of width eight: all were there",
+      try mostInside(queueOfWidth, patience: enough) == party)
     page.figure("Dispatch: at once", try mostInside(byDispatch))
     let tasks = try mostInside { count, piece in
       try ActorsChapter.waitForAsync { await byTasks(count, piece) }

@@ -7,17 +7,33 @@ import Threading
 /// It is removed once: by ``remove()``, with the object, or when a signal ends the program.
 final class Leftover: Sendable {
   private let number: Int
+  private let removal: @Sendable () -> Void
+  private let isSettled = AtomicFlag()
 
-  /// Watches over something that is made next, so that there is no moment at which it would be left.
+  /// Makes something, and watches over it.
   ///
-  /// - Parameter removal: removes it, or does nothing if it is not there.
-  init(_ removal: @escaping @Sendable () -> Void) { number = Leftovers.add(removal) }
+  /// - Parameters:
+  ///   - removal: removes it, or does nothing if it is not there.
+  ///   - making: makes it.
+  /// - Throws: what `making` throws; then there is nothing to remove.
+  init<Failure: Error>(
+    removal: @escaping @Sendable () -> Void, making: () throws(Failure) -> Void
+  ) throws(Failure) {
+    self.removal = removal
+    number = try Leftovers.add(removal, making)
+  }
 
-  /// Removes it now.
-  func remove() { Leftovers.take(number)?() }
+  /// Removes it now. Until it is gone, it is watched over.
+  func remove() {
+    if isSettled.testAndSet() { return }
+    removal()
+    Leftovers.forget(number)
+  }
 
   /// It stays: it is what the program was to make.
-  func keep() { _ = Leftovers.take(number) }
+  func keep() {
+    if !isSettled.testAndSet() { Leftovers.forget(number) }
+  }
 
   deinit { remove() }
 }
@@ -33,33 +49,37 @@ private enum Leftovers {
 
   private static let state = Locked(State())
 
-  static func add(_ removal: @escaping @Sendable () -> Void) -> Int {
-    state.withLock { state in
+  /// The lock is held while it is made: it is there when a signal has all removed, or is not made any more.
+  static func add<Failure: Error>(
+    _ removal: @escaping @Sendable () -> Void, _ making: () throws(Failure) -> Void
+  ) throws(Failure) -> Int {
+    let result = state.withLock { state -> Result<Int, Failure> in
+      // Without a thread for it, what a signal leaves is left: no reason to do nothing at all.
+      if state.watch == nil { state.watch = try? EndingWatch { removeAll(thenEnding: $0) } }
+      do throws(Failure) { try making() } catch { return .failure(error) }
       state.next += 1
       state.removals[state.next] = removal
-      // Without a thread for it, what a signal leaves is left: no reason to do nothing at all.
-      if state.watch == nil { state.watch = try? EndingWatch { removeAll() } }
-      return state.next
+      return .success(state.next)
     }
+    return try result.get()
   }
 
-  static func take(_ number: Int) -> (@Sendable () -> Void)? {
-    let (removal, idle) = state.withLock { state in
-      let removal = state.removals.removeValue(forKey: number)
-      guard state.removals.isEmpty else { return (removal, EndingWatch?.none) }
+  static func forget(_ number: Int) {
+    let idle = state.withLock { state -> EndingWatch? in
+      state.removals[number] = nil
+      guard state.removals.isEmpty else { return nil }
       defer { state.watch = nil }
-      return (removal, state.watch)
+      return state.watch
     }
     idle?.end()
-    return removal
   }
 
-  private static func removeAll() {
-    let removals = state.withLock { state in
-      defer { state.removals = [:] }
-      return state.removals.values.map { $0 }
+  private static func removeAll(thenEnding end: () -> Void) {
+    // Nobody makes or keeps anything any more.
+    state.withLock { state in
+      for removal in state.removals.values { removal() }
+      end()
     }
-    for removal in removals { removal() }
   }
 }
 
@@ -67,15 +87,16 @@ private enum Leftovers {
 private final class EndingWatch: Sendable {
   private let thread: LoopChapter.LoopThread
 
+  /// - Parameter body: what is done first; it then calls the function that it is given, which ends the
+  ///   process.
   /// - Throws: `ThreadingError` if the system refuses the thread or a descriptor.
-  init(_ body: @escaping @Sendable () -> Void) throws {
+  init(_ body: @escaping @Sendable (_ end: () -> Void) -> Void) throws {
     thread = try LoopChapter.LoopThread(name: "leftovers")
     do {
       for signal in [SIGINT, SIGTERM, SIGHUP] where !Self.isIgnored(signal) {
         try thread.loop.add(
           SignalSource(signal) { _, _ in
-            body()
-            Self.end(by: signal)
+            body { Self.end(by: signal) }
           })
       }
     } catch {

@@ -60,7 +60,7 @@ final class Page: @unchecked Sendable {
   func live(_ line: String) {
     guard isTerminal else { return }
     counts.withLock { counts in
-      let width = max(10, console.columns() - 1)
+      let width = max(0, console.columns() - 1)
       console.print(Self.erasing + String(line.prefix(width)))
       counts.isLive = true
     }

@@ -14,9 +14,12 @@ enum TemporaryFolder {
   /// - Throws: `FileError` if there can be no folder; what `body` throws.
   static func with<Value>(_ body: (String) throws -> Value) throws -> Value {
     let path = newPath()
-    let leftover = Leftover { remove(path) }
+    let leftover = try Leftover {
+      remove(path)
+    } making: { () throws(FileError) in
+      try make(path)
+    }
     defer { leftover.remove() }
-    try make(path)
     return try body(path)
   }
 

@@ -13,11 +13,14 @@ enum FeedGenerator {
   ///
   /// - Throws: `FileError` if the folder is there, or the system refuses.
   static func write(stopTimes: Int, to folder: String) throws(FileError) {
-    guard unsafe mkdir(folder, 0o755) == 0 else {
-      throw FileError(action: "make the folder", path: folder, code: errno)
-    }
     // A part of a feed is of no use to anybody.
-    let leftover = Leftover { TemporaryFolder.remove(folder) }
+    let leftover = try Leftover {
+      TemporaryFolder.remove(folder)
+    } making: { () throws(FileError) in
+      guard unsafe mkdir(folder, 0o755) == 0 else {
+        throw FileError(action: "make the folder", path: folder, code: errno)
+      }
+    }
     try writeFiles(stopTimes: stopTimes, to: folder)
     leftover.keep()
   }

@@ -24,26 +24,32 @@ final class OutputFile {
   ///   file.
   init(path: String, replaces: Bool = false) throws(FileError) {
     self.path = path
-    if replaces {
-      try Self.refuseOtherKinds(path)
-      let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
-      let workPath = "\(folder).guide-\(getpid())-\(UInt32.random(in: .min ... .max))"
-      self.workPath = workPath
-      leftover = Leftover { unsafe unlink(workPath) }
-    } else {
+    guard replaces else {
       workPath = path
+      descriptor = try Self.open(path, for: path)
+      return
     }
-    descriptor = unsafe open(workPath, O_WRONLY | O_CREAT | O_CLOEXEC | O_EXCL, 0o644)
-    guard descriptor >= 0 else {
-      let code = errno
-      isFinished = true
-      throw FileError(action: "make", path: path, code: code)
+    try Self.refuseOtherKinds(path)
+    let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
+    let workPath = "\(folder).guide-\(getpid())-\(UInt32.random(in: .min ... .max))"
+    self.workPath = workPath
+    var opened: CInt = -1
+    leftover = try Leftover {
+      unsafe unlink(workPath)
+    } making: { () throws(FileError) in
+      opened = try Self.open(workPath, for: path)
     }
-    buffer.reserveCapacity(Self.bufferSize + 4_096)
+    descriptor = opened
+  }
+
+  private static func open(_ workPath: String, for path: String) throws(FileError) -> CInt {
+    let descriptor = unsafe Glibc.open(workPath, O_WRONLY | O_CREAT | O_CLOEXEC | O_EXCL, 0o644)
+    guard descriptor >= 0 else { throw FileError(action: "make", path: path, code: errno) }
+    return descriptor
   }
 
   deinit {
-    if descriptor >= 0 { close(descriptor) }
+    close(descriptor)
     if !isFinished { unsafe unlink(workPath) }
   }
 

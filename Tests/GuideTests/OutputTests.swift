@@ -102,4 +102,27 @@ struct OutputTests {
     #expect(FailureReport(refusal).reason == "cannot open x: No such file or directory")
     #expect(FailureReport(refusal).status == .noInput)
   }
+
+  @Test(
+    "on a terminal a chapter shows how far it is, on one line of any width",
+    arguments: [1, 2, 9, 17, 21])
+  func liveBars(number: Int) throws {
+    for columns: UInt16 in [200, 10, 2, 1] {
+      guard let shown = try Terminal.run(["\(number)"], columns: columns, rows: 5) else { return }
+      #expect(shown.status == 0, "\(shown.output)")
+      let drawn = shown.output.split(separator: "\r\u{1B}[K", omittingEmptySubsequences: false)
+        .dropFirst().map { $0.prefix { $0 != "\r\n" && $0 != "\n" } }
+      #expect(drawn.count > 1)
+      // The last is a line of the page, in whose place the bars are no more.
+      #expect(drawn.dropLast().filter { $0.hasPrefix("[") }.allSatisfy { $0.count < columns })
+      if columns == 200 { #expect(drawn.contains { $0.contains("[#") }, "\(shown.output)") }
+    }
+    #expect(try !GuideProcess(["\(number)"], in: folder).end().output.contains("[#"))
+  }
+
+  @Test("a bar is never longer than it can be")
+  func bars() {
+    #expect(Bars.text([0, 0.5, 1], width: 4) == "[    ] [##  ] [####]")
+    #expect(Bars.text([-1, 2], width: 2) == "[  ] [##]")
+  }
 }

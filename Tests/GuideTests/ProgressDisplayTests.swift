@@ -49,7 +49,7 @@ struct ProgressDisplayTests {
 
   @Test("a terminal is asked for its columns, and whether it takes text")
   func terminal() throws {
-    let (main, terminal) = try #require(Self.terminalPair())
+    let (main, terminal) = try #require(Terminal.pair())
     defer {
       close(main)
       close(terminal)
@@ -72,20 +72,5 @@ struct ProgressDisplayTests {
       _ = unsafe write(terminal, text, text.count)
     }
     #expect(pieces < 10_000)
-  }
-
-  /// The two ends of a terminal that nobody sits at.
-  private static func terminalPair() -> (main: CInt, terminal: CInt)? {
-    // Swift does not see this function of the C library.
-    typealias OpenPair =
-      @convention(c) (
-        UnsafeMutablePointer<CInt>, UnsafeMutablePointer<CInt>, UnsafeMutablePointer<CChar>?,
-        UnsafeRawPointer?, UnsafeRawPointer?
-      ) -> CInt
-    guard let address = unsafe dlsym(nil, "openpty") else { return nil }
-    let openPair = unsafe unsafeBitCast(address, to: OpenPair.self)
-    var main: CInt = -1
-    var terminal: CInt = -1
-    return unsafe openPair(&main, &terminal, nil, nil, nil) == 0 ? (main, terminal) : nil
   }
 }
