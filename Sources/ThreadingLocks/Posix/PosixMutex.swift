@@ -1,3 +1,4 @@
+internal import CThreadingPlatform
 internal import Glibc
 public import ThreadingPlatform
 
@@ -223,8 +224,8 @@ public final class PosixMutex: Sendable {
   /// - Throws: EINVAL when the mutex has none or the new one is out of range; and as ``lock()``.
   @discardableResult
   public func setPriorityCeiling(_ ceiling: Int) throws(ThreadingError) -> Int {
-    let call = "pthread_mutex_setprioceiling"
-    let (code, former) = native.setPriorityCeiling(try Attributes.checked(ceiling, call))
+    let call: StaticString = "pthread_mutex_setprioceiling"
+    let (code, former) = native.setPriorityCeiling(try Attributes.checked(ceiling, "\(call)"))
     _ = try answer(code, call)
     return Int(former)
   }
@@ -247,16 +248,18 @@ public final class PosixMutex: Sendable {
     return result
   }
 
+  @inline(__always)
   private func take() throws(ThreadingError) -> Acquisition {
     // Not for a shared one: a thread of another process, seen in its own namespace, may have the same id.
-    if !isShared && native.owner == SystemThread.currentID && native.isUnchecked {
+    if !isShared && native.owner == ctp_thread_id() && native.isUnchecked {
       stop("locked again by its owner, \(Misuse.caller)")
     }
     return try answer(native.lock(), "pthread_mutex_lock") ?? .acquired
   }
 
+  @inline(__always)
   private func giveBack() throws(ThreadingError) {
-    checkOwner("unlock")
+    if native.owner != ctp_thread_id() { checkOwner("unlock") }
     _ = try answer(native.unlock(), "pthread_mutex_unlock")
   }
 
@@ -276,10 +279,14 @@ public final class PosixMutex: Sendable {
   private var name: String { Misuse.name("PosixMutex", label) }
   private var described: String { "\(name) is held by \(Misuse.holder(native.owner))" }
 
-  private func answer(_ code: CInt, _ call: String) throws(ThreadingError) -> Acquisition? {
+  @inline(__always)
+  private func answer(_ code: CInt, _ call: StaticString) throws(ThreadingError) -> Acquisition? {
+    code == 0 ? .acquired : try answerOther(code, "\(call)")
+  }
+
+  private func answerOther(_ code: CInt, _ call: String) throws(ThreadingError) -> Acquisition? {
     let message: String
     switch code {
-    case 0: return .acquired
     case EOWNERDEAD: return .ownerDied
     case EBUSY, ETIMEDOUT: return nil
     case EDEADLK: message = "the calling thread holds the mutex already: \(described)"

@@ -1,3 +1,4 @@
+internal import CThreadingPlatform
 internal import Synchronization
 public import ThreadingPlatform
 
@@ -107,32 +108,36 @@ public final class PosixSpinLock: Sendable {
   ///
   /// - Returns: What `body` returned.
   /// - Throws: What `body` throws, after the lock has been given back.
+  @inlinable
   public func withLock<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    take()
-    defer { giveBack() }
+    lock()
+    defer { unlock() }
     return try body()
   }
 
+  @inline(__always)
   private func take() {
     // relaxed, all that follow: the lock orders the writes of one owner before those of the next.
-    if owner.load(ordering: .relaxed) == SystemThread.currentID {
+    if owner.load(ordering: .relaxed) == ctp_thread_id() {
       stop("locked again by its owner, \(Misuse.caller)")
     }
     _ = native.lock()
     noteOwner()
   }
 
+  @inline(__always)
   private func noteOwner() {
     // Another object may give back a lock in shared memory.
-    if !isShared { owner.store(SystemThread.currentID, ordering: .relaxed) }
+    if !isShared { owner.store(ctp_thread_id(), ordering: .relaxed) }
   }
 
+  @inline(__always)
   private func giveBack() {
     if !isShared {
       let holder = owner.load(ordering: .relaxed)
-      if holder != SystemThread.currentID && isHere(holder) {
+      if holder != ctp_thread_id() && isHere(holder) {
         stop("held by \(Misuse.holder(holder)), but unlocked by \(Misuse.caller)")
       }
       owner.store(0, ordering: .relaxed)

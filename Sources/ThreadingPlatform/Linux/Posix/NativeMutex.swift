@@ -1,11 +1,11 @@
-internal import CThreadingPlatform
+package import CThreadingPlatform
 internal import Glibc
 
 /// The calls on a `pthread_mutex_t`. Each returns an errno; see the manual page of the call.
 @safe
 package struct NativeMutex: Sendable {
   // SAFETY of @safe: the memory is only handed to the calls below.
-  let memory: NativeMemory<pthread_mutex_t>
+  package let memory: NativeMemory<pthread_mutex_t>
 
   /// What a mutex is made with.
   package struct Attributes: Sendable {
@@ -74,8 +74,12 @@ package struct NativeMutex: Sendable {
   /// Gives memory of its own back.
   package func free() { unsafe memory.free() }
 
+  // What stands on the way of every lock is built into it.
+
+  @inlinable
   package func lock() -> CInt { unsafe pthread_mutex_lock(memory.pointer) }
   package func tryLock() -> CInt { unsafe pthread_mutex_trylock(memory.pointer) }
+  @inlinable
   package func unlock() -> CInt { unsafe pthread_mutex_unlock(memory.pointer) }
   package func makeConsistent() -> CInt { unsafe pthread_mutex_consistent(memory.pointer) }
 
@@ -89,6 +93,7 @@ package struct NativeMutex: Sendable {
 
   /// The kernel id of the thread that holds the mutex, or 0. Only the thread itself can rely on it;
   /// one that ended while holding the mutex stays.
+  @inlinable
   package var owner: UInt32 { unsafe ctp_mutex_owner(memory.pointer) }
 
   /// Whether the C library lets the owner wait for itself, and anybody give the mutex back.

@@ -10,7 +10,7 @@ internal import Glibc
 package struct NativeMemory<Object>: @unchecked Sendable {
   // SAFETY of @safe and @unchecked: the owner of this value frees it once, when no thread uses it
   // any more; what it points to is touched by the C library alone.
-  let pointer: UnsafeMutablePointer<Object>
+  package let pointer: UnsafeMutablePointer<Object>
   private let isOwned: Bool
 
   /// Memory of its own.

@@ -1,11 +1,11 @@
-internal import CThreadingPlatform
+package import CThreadingPlatform
 internal import Glibc
 
 /// The calls on a `pthread_spinlock_t`. Each returns an errno; see the manual page of the call.
 @safe
 package struct NativeSpinLock: Sendable {
   // SAFETY of @safe: the memory is only handed to the calls below.
-  private let memory: NativeMemory<pthread_spinlock_t>
+  package let memory: NativeMemory<pthread_spinlock_t>
 
   package static var size: Int { MemoryLayout<pthread_spinlock_t>.stride }
   package static var alignment: Int { MemoryLayout<pthread_spinlock_t>.alignment }
@@ -25,7 +25,11 @@ package struct NativeSpinLock: Sendable {
   /// Gives memory of its own back.
   package func free() { memory.free() }
 
+  // What stands on the way of every lock is built into it.
+
+  @inlinable
   package func lock() -> CInt { unsafe pthread_spin_lock(memory.pointer) }
   package func tryLock() -> CInt { unsafe pthread_spin_trylock(memory.pointer) }
+  @inlinable
   package func unlock() -> CInt { unsafe pthread_spin_unlock(memory.pointer) }
 }
