@@ -85,6 +85,15 @@ struct ItemOwner: ~Copyable, Sendable {
     return unsafe Self.reference(address).takeUnretainedValue()
   }
 
+  /// Does something with the items that the item belongs to; nil if it belongs to none. The item, which
+  /// the caller has, keeps them meanwhile: no reference is counted.
+  borrowing func withItems<Result>(_ body: (LoopItems) -> Result) -> Result? {
+    // acquiring: pairs with claim().
+    let address = word.load(ordering: .acquiring)
+    guard address > Self.cancelled else { return nil }
+    return unsafe Self.reference(address)._withUnsafeGuaranteedRef(body)
+  }
+
   /// Whether the item was cancelled before it was on a loop.
   var isCancelled: Bool { word.load(ordering: .relaxed) == Self.cancelled }
 

@@ -17,7 +17,7 @@ extension ThreadRunLoop {
   public func perform(
     in modes: ModeSet = .common, _ block: consuming @escaping @Sendable () -> Void
   ) -> Bool {
-    post(modes, .block(block))
+    post(modes, .block(consume block))
   }
 
   /// Has the loop's thread run a block, and waits for its result or error.

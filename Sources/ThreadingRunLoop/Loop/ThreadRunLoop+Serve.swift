@@ -45,18 +45,20 @@ extension ThreadRunLoop {
   func runPosted(in modes: UInt64) -> Bool {
     takePosted()
     var ran = 0
+    var used = UsedPlaces()
     while ran < Self.blockLimit, let block = unsafe pending.popFirst() {
-      if unsafe runOrDefer(block, modes) { ran += 1 }
+      if unsafe runOrDefer(block, modes, &used) { ran += 1 }
     }
-    usedPlaces.giveBack()
+    used.giveBack()
     return ran > 0
   }
 
   /// Runs what was posted before the call, without a limit.
   func runAllPosted(in modes: UInt64) {
     takePosted()
-    while let block = unsafe pending.popFirst() { _ = unsafe runOrDefer(block, modes) }
-    usedPlaces.giveBack()
+    var used = UsedPlaces()
+    while let block = unsafe pending.popFirst() { _ = unsafe runOrDefer(block, modes, &used) }
+    used.giveBack()
   }
 
   func takePosted() {
@@ -64,13 +66,15 @@ extension ThreadRunLoop {
   }
 
   /// Runs a block and frees it, or keeps it for a run in its modes.
-  func runOrDefer(_ block: UnsafeMutablePointer<PostedBlock>, _ modes: UInt64) -> Bool {
+  private func runOrDefer(
+    _ block: UnsafeMutablePointer<PostedBlock>, _ modes: UInt64, _ used: inout UsedPlaces
+  ) -> Bool {
     if unsafe block.pointee.modes & modes == 0 {
       unsafe deferred.append(block)
       return false
     }
     let contents = unsafe block.move()
-    unsafe usedPlaces.add(block, number: contents.number)
+    unsafe used.add(block, number: contents.number)
     let outer = calls.begin(.block)
     unsafe contents.work.run()
     calls.end(outer)

@@ -87,8 +87,6 @@ public final class ThreadRunLoop: @unchecked Sendable {
 
   /// Blocks taken from the inbox, in order.
   var pending = PostedBlockQueue()
-  /// Places of blocks that were run.
-  var usedPlaces = UsedPlaces()
   /// Blocks for other modes than those that ran since they came.
   var deferred = PostedBlockQueue()
   /// The modes of the last pass, as bits. In others, deferred blocks and parked sources have to be
@@ -282,7 +280,7 @@ public final class ThreadRunLoop: @unchecked Sendable {
     while let block = unsafe deferred.popFirst() {
       let contents = unsafe block.move()
       unsafe PostedBlock.giveBack(block, number: contents.number)
-      if case .awaited(let work) = unsafe contents.work { work.abandon() }
+      unsafe contents.work.abandon()
     }
     items.close()
     // relaxed: only this thread, or one that has got its kernel id later, asks.
@@ -295,14 +293,13 @@ public final class ThreadRunLoop: @unchecked Sendable {
   private func runJobs() -> Bool {
     var ran = false
     while let block = unsafe pending.popFirst() {
-      guard case .job(let job, let executor) = unsafe block.pointee.work else {
+      guard unsafe block.pointee.work.isJob else {
         unsafe deferred.append(block)
         continue
       }
-      let number = unsafe block.pointee.number
-      unsafe block.deinitialize(count: 1)
-      unsafe PostedBlock.giveBack(block, number: number)
-      executor.run(job)
+      let contents = unsafe block.move()
+      unsafe PostedBlock.giveBack(block, number: contents.number)
+      unsafe contents.work.run()
       ran = true
     }
     return ran

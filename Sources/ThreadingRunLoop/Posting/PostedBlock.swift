@@ -2,11 +2,11 @@ internal import ThreadingPlatform
 
 /// A block that was posted to a loop, in a place of the poster's sheet.
 @unsafe
-struct PostedBlock {
+struct PostedBlock: ~Copyable {
   /// The block posted before this one while in the inbox, after it once in a queue.
   var next: UnsafeMutablePointer<PostedBlock>?
   let modes: UInt64
-  let work: PostedWork
+  var work: PostedWork
   /// The number of the place that the block is in.
   let number: UInt32
 
@@ -16,17 +16,32 @@ struct PostedBlock {
   }
 }
 
-/// What was posted.
-enum PostedWork {
+/// What was posted. Not copyable, so that no copy counts references up and down.
+enum PostedWork: ~Copyable {
   case block(@Sendable () -> Void)
   /// Somebody waits for it, and is told if it will not run.
   case awaited(any AwaitedWork)
   case job(UnownedJob, RunLoopExecutor)
 
+  var isJob: Bool {
+    switch self {
+    case .job: true
+    default: false
+    }
+  }
+
+  /// It will not be done: releases it, and tells whoever waits for it.
+  consuming func abandon() {
+    switch consume self {
+    case .awaited(let work): work.abandon()
+    default: break
+    }
+  }
+
   /// Does it and releases it.
   @inline(__always)
   consuming func run() {
-    switch self {
+    switch consume self {
     case .block(let body): body()
     case .awaited(let work): work.run()
     case .job(let job, let executor): executor.run(job)

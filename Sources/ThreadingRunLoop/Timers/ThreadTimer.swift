@@ -65,8 +65,9 @@ public final class ThreadTimer: @unchecked Sendable {
   /// What is done about missed moments.
   public let missedPolicy: MissedPolicy
 
-  /// How much later than scheduled the timer may fire, so that several can share a wake-up.
-  public let tolerance: Duration
+  /// How much later than scheduled the timer may fire, so that several can share a wake-up. In whole
+  /// nanoseconds, rounded up.
+  public var tolerance: Duration { .nanoseconds(toleranceNanoseconds) }
 
   /// A timer that fires once, at a moment. A moment in the past is as good as the present.
   ///
@@ -154,17 +155,16 @@ public final class ThreadTimer: @unchecked Sendable {
     missed: MissedPolicy = .skip, body: @escaping Body
   ) throws(ThreadingError) {
     if let interval { try Self.check(interval) }
-    guard tolerance >= .zero else {
+    guard tolerance.attoseconds >= 0 else {
       throw .refused(
         by: "ThreadTimer.tolerance", code: .invalid,
         "a tolerance of \(tolerance) is negative; it must be zero or more")
     }
-    self.tolerance = tolerance
+    toleranceNanoseconds = tolerance.attoseconds == 0 ? 0 : tolerance.saturatedNanoseconds
     clock = first.clock
     missedPolicy = missed
     intervalBefore = interval?.saturatedNanoseconds ?? -1
     intervalNanoseconds = intervalBefore
-    toleranceNanoseconds = tolerance == .zero ? 0 : tolerance.saturatedNanoseconds
     scheduled = first.nanoseconds
     callback = Callback(body: body)
   }
@@ -192,11 +192,13 @@ public final class ThreadTimer: @unchecked Sendable {
   /// - Complexity: O(log n) in the timers of the loop.
   @discardableResult
   public func cancel() -> Bool {
+    if let wasToFire = owner.withItems({ $0.cancel(self) }) { return wasToFire }
     switch owner.cancel() {
     case .wasFree:
       callback = nil
       return true
     case .wasCancelled: return false
+    // Added just now.
     case .isOwned(let items): return items.cancel(self)
     }
   }
