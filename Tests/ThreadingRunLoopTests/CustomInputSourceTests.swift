@@ -3,8 +3,36 @@ import Testing
 import Threading
 import ThreadingPlatform
 
+@testable import ThreadingRunLoop
+
 @Suite("CustomInputSource", .endsInTime)
 struct CustomInputSourceTests {
+  @Test("signalled by another thread while it is added to that loop, it is served")
+  func signalledWhileAdded() throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    // The signal between the two steps of adding: the same steps one after the other.
+    let isHandled = Shared(false)
+    let mailbox = Mailbox<Int> { _ in isHandled.set(true) }
+    thread.loop.items.signal(mailbox)
+    try thread.loop.add(mailbox)
+    mailbox.send(1)
+    isHandled.waitUntil { $0 }
+    for _ in 0..<(ThreadSanitizer.isActive ? 200 : 2_000) {
+      let isServed = Shared(false)
+      let source = CustomInputSource { _ in isServed.set(true) }
+      try concurrently(2) { index in
+        if index == 0 {
+          try? thread.loop.add(source)
+        } else {
+          while !source.signal(thread.loop) {}
+        }
+      }
+      isServed.waitUntil { $0 }
+      source.cancel()
+    }
+  }
+
   @Test("a signal from another thread wakes the loop and calls the handler there")
   func wakes() throws {
     let thread = try LoopThread()

@@ -295,6 +295,14 @@ struct DescriptorSourceTests {
     #expect(waits < 30)
   }
 
+  @Test("closed, and its number given out anew, while it is not served: told of when it is")
+  func closedInOtherMode() async {
+    await #expect(processExitsWith: .success) {
+      // Nobody else takes the number there.
+      try checkClosedInOtherMode()
+    }
+  }
+
   @Test("a paused source is not served; what became ready meanwhile is, once it goes on")
   func pause() throws {
     let counts = try onOwnThread {
@@ -479,5 +487,38 @@ struct DescriptorSourceTests {
     }
     thread.end()
     #expect(late.value == 0)
+  }
+}
+
+private func checkClosedInOtherMode() throws {
+  for isPaused in [false, true] {
+    let seen = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let mode = ThreadRunLoop.Mode("of the closed one")
+      let (pipe, other) = (Pipe(), Pipe())
+      let seen = Shared<[DescriptorSource.Events]>([])
+      let source = DescriptorSource(pipe.reader, for: .readable) { _, events in seen.append(events)
+      }
+      try? loop.add(source, in: [mode, .default])
+      let parked = DescriptorSource(other.reader, for: []) { _, _ in }
+      try? loop.add(parked)
+      if !isPaused {
+        source.cancel()
+        try? loop.add(
+          DescriptorSource(pipe.reader, for: .readable) { _, events in seen.append(events) },
+          in: [mode])
+      }
+      // Its number stands for the reading end of the other pipe from now on.
+      loop.perform { dup2(other.reader, pipe.reader) }
+      try? loop.add(
+        RunLoopObserver(for: .afterWaiting) { _, _ in if isPaused { source.pause() } })
+      loop.run(for: .milliseconds(50))
+      other.write()
+      source.resume()
+      loop.poll(mode: mode)
+      loop.poll(mode: mode)
+      return seen.value
+    }
+    precondition(seen == [.closed], "\(isPaused): \(seen)")
   }
 }

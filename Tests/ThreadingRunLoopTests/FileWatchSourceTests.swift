@@ -86,6 +86,23 @@ struct FileWatchSourceTests {
     #expect(!watched.source.unwatch(folder.path + "/one"))
   }
 
+  @Test("unwatched, a path has no watch left, though another file was there before under its name")
+  func unwatchedTwice() throws {
+    let folder = TemporaryFolder()
+    let path = folder.path + "/a"
+    folder.write("a", "one")
+    let watched = try Watched(path, for: [.modified, .moved])
+    defer { watched.end() }
+    folder.rename("a", "b")
+    folder.write("a", "two")
+    try watched.source.watch(path, for: [.modified, .moved])
+    #expect(watched.source.unwatch(path))
+    #expect(!watched.source.unwatch(path))
+    let events = watched.wait { events in events.count { $0.kind == .ended } == 2 }
+    #expect(events.allSatisfy { $0.path == path })
+    #expect(watched.source.paths.isEmpty)
+  }
+
   @Test("what happens before the source is added is not lost")
   func early() throws {
     let folder = TemporaryFolder()

@@ -128,6 +128,50 @@ struct LineSourceTests {
     #expect(reason == .finished)
   }
 
+  @Test("a file is read on after a pause, though the piece before it held a single line")
+  func pausedFile() throws {
+    let log = try onOwnThread {
+      let name: [CChar] = Array("/tmp/line-source-XXXXXX".utf8CString)
+      let file = unsafe name.withUnsafeBufferPointer { name in
+        let copy = unsafe strdup(name.baseAddress!)!
+        defer { unsafe free(copy) }
+        let file = unsafe mkstemp(copy)
+        unsafe unlink(copy)
+        return file
+      }
+      defer { close(file) }
+      _ = unsafe write(file, "one\n", 4)
+      lseek(file, 0, SEEK_SET)
+      let loop = ThreadRunLoop.current
+      let log = Shared<[String]>([])
+      let source = LineSource(file) { source, event in
+        log.append("\(event)")
+        source.pause()
+      }
+      try? loop.add(source)
+      loop.poll()
+      try? loop.add(ThreadTimer(after: .milliseconds(5)) { _ in source.resume() })
+      log.append("\(loop.run(for: .seconds(30)))")
+      return log.value
+    }
+    #expect(log.count == 3 && log[1] == "end" && log[2] == "finished", "\(log)")
+  }
+
+  @Test("what is handed over leaves nothing behind that a later pass takes for an input")
+  func nothingLeft() throws {
+    let reasons = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let pipe = Pipe()
+      let source = LineSource(pipe.reader) { _, _ in }
+      try? loop.add(source)
+      _ = unsafe write(pipe.writer, "a\nb\nc\n", 6)
+      let reasons = [loop.run(mode: .default), loop.poll(), loop.poll()]
+      source.cancel()
+      return reasons
+    }
+    #expect(reasons == [.handledSource, .timedOut, .timedOut])
+  }
+
   @Test("a handler that runs its loop is handed the following lines in order")
   func nested() throws {
     let lines = try onOwnThread {

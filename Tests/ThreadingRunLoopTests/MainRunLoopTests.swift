@@ -108,6 +108,20 @@ final class MainRunLoopTests: XCTestCase {
     XCTAssertEqual(loop.run(), .finished)
   }
 
+  func testARunThatEndsHasServedWhatATimerAndAnIdleBlockPutOnTheQueue() {
+    let loop = ThreadRunLoop.main
+    let log = Shared<[String]>([])
+    try? loop.add(
+      ThreadTimer(after: .milliseconds(5)) { _ in
+        DispatchQueue.main.async { log.append("of the timer") }
+      })
+    XCTAssertEqual(loop.run(), .finished)
+    XCTAssertEqual(log.value, ["of the timer"])
+    loop.performWhenIdle { DispatchQueue.main.async { log.append("of the idle block") } }
+    XCTAssertEqual(loop.run(), .finished)
+    XCTAssertEqual(log.value, ["of the timer", "of the idle block"])
+  }
+
   func testARunThatEndsHasServedWhatWasOnTheQueueAndWhatThatPutThere() {
     let loop = ThreadRunLoop.main
     let log = Shared<[String]>([])

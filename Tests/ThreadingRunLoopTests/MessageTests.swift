@@ -40,6 +40,18 @@ struct MessageTests {
     #expect(try near.send([1], until: .distantFuture) == .gone)
   }
 
+  @Test("what was sent before an end was closed comes, though that had not received everything")
+  func closedWithUnread() throws {
+    let (near, far) = try MessageSocket.pair()
+    #expect(try near.send([1]) == .sent)
+    for number in 2...3 as ClosedRange<UInt8> { #expect(try far.send([number]) == .sent) }
+    closeEnd(far)
+    for number in 2...3 as ClosedRange<UInt8> {
+      #expect(try near.receive() == .message(.init(bytes: [number], priority: 0)))
+    }
+    #expect(try near.receive() == .end)
+  }
+
   @Test("a full socket refuses, lets its sender wait until a moment, and for room")
   func socketBackPressure() throws {
     let (near, far) = try MessageSocket.pair()

@@ -291,6 +291,30 @@ struct RunLoopObserverTests {
       ])
   }
 
+  @Test("idle blocks wait while timers are due, descriptors are ready or blocks are posted")
+  func notIdle() throws {
+    let log = try onOwnThread {
+      let loop = ThreadRunLoop.current
+      let pipe = Pipe()
+      let log = Shared<[String]>([])
+      @Sendable func note(_ what: String, _ isLast: () -> Void) {
+        log.append(what)
+        if log.value.count(where: { $0 == what }) == 3 { isLast() }
+      }
+      loop.performWhenIdle { log.append("idle") }
+      try? loop.add(ThreadTimer(every: .zero) { firing in note("timer") { firing.timer.cancel() } })
+      pipe.write()
+      try? loop.add(
+        DescriptorSource(pipe.reader, for: .readable) { source, _ in
+          note("descriptor") { source.cancel() }
+        })
+      loop.run()
+      return log.value
+    }
+    #expect(log.last == "idle")
+    #expect(log.count == 7)
+  }
+
   @Test("an idle block from another thread wakes a sleeping loop, and is refused by an ended one")
   func idleWakes() throws {
     let thread = try LoopThread()

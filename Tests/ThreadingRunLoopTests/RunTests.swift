@@ -187,7 +187,7 @@ struct RunTests {
   func foreignRun() async {
     await #expect(processExitsWith: .failure) {
       let thread = try LoopThread()
-      thread.loop.poll()
+      _ = try onOwnThread { thread.loop.poll() }
     }
   }
 

@@ -96,6 +96,23 @@ struct TimerClockTests {
     #expect(fired.value == ["minute", "again", "hour"])
   }
 
+  @Test("set back while no timer goes by it, the time of day holds for the next one all the same")
+  func setBackBetween() throws {
+    let world = try World()
+    defer { world.end() }
+    let fired = Shared(0)
+    try world.loop.add(ThreadTimer(at: world.moment(10, .wall)) { _ in fired.set(1) })
+    #expect(world.waitUntilAsleep())
+    world.clocks.advance([.wall: 10])
+    fired.waitUntil { $0 == 1 }
+    #expect(world.waitUntilAsleep())
+    world.clocks.advance([.wall: -3_600])
+    #expect(world.waitUntilAsleep())
+    try world.loop.add(ThreadTimer(at: world.moment(-3_580, .wall)) { _ in fired.set(2) })
+    #expect(
+      eventually { world.clocks.alarm(.wall) == world.moment(-3_580, .wall).nanoseconds })
+  }
+
   @Test("a timer that is set to another moment has its alarm set, and in other modes it is off")
   func alarmSettings() throws {
     let world = try World()

@@ -13,6 +13,8 @@ enum TimerWorkloads {
     "timer/add", item: "add a timer that is due some day", threads: 1, size: size, scales: true,
     [
       .ours { try ourBatch($0).adding },
+      // As libuv's loop does, which reads the clock once in a pass.
+      Implementation("ours-at") { try ourBatch($0, readsClockOnce: true).adding },
       Implementation("foundation") { try foundationBatch($0).adding },
       Implementation("dispatch") { try dispatchBatch($0).adding },
     ])
@@ -149,15 +151,22 @@ enum TimerWorkloads {
     }
   }
 
-  private static func ourBatch(_ items: Int) throws -> Times {
+  private static func ourBatch(_ items: Int, readsClockOnce: Bool = false) throws -> Times {
     try PosixThread.start {
       let loop = ThreadRunLoop.current
       var moments = Moments()
       var timers: [ThreadTimer] = []
       timers.reserveCapacity(items)
       let addingWatch = Stopwatch()
+      let start = MonotonicInstant.now
       for _ in 0..<items {
-        let timer = try ThreadTimer(after: .seconds(moments.next())) { _ in }
+        let delay = Duration.seconds(moments.next())
+        let timer =
+          if readsClockOnce {
+            try ThreadTimer(at: start.advanced(by: delay)) { _ in }
+          } else {
+            try ThreadTimer(after: delay) { _ in }
+          }
         try loop.add(timer)
         timers.append(timer)
       }

@@ -82,10 +82,10 @@ package final class FileWatch: Sendable {
   }
 
   /// Stops watching. What happened before may still be reported, and ``Changes/ended`` is.
-  package func remove(_ watch: CInt) {
-    // EINVAL: the watch has ended by itself.
-    _ = ctp_inotify_remove(descriptor, watch)
-  }
+  ///
+  /// - Returns: false when the watch has ended by itself, or was removed before.
+  @discardableResult
+  package func remove(_ watch: CInt) -> Bool { ctp_inotify_remove(descriptor, watch) == 0 }
 
   /// Takes what happened, up to some hundred records.
   package func takeRecords() -> [Record] {

@@ -63,7 +63,7 @@ package final class Poller: Sendable {
       throw .descriptorRefused("eventfd", -wakeDescriptor)
     }
     // The object is complete: if this throws, its deinit closes both.
-    try watchWakeDescriptor()
+    try watchWakeDescriptor(in: epoll)
   }
 
   deinit {
@@ -78,7 +78,7 @@ package final class Poller: Sendable {
   package func add(
     _ descriptor: CInt, for events: Events, trigger: Trigger, token: UInt64
   ) throws(ThreadingError) {
-    try control(EPOLL_CTL_ADD, descriptor, events, trigger, token)
+    try control(EPOLL_CTL_ADD, descriptor, events, trigger, token, in: epoll)
   }
 
   /// Changes what is watched for, and the token.
@@ -87,7 +87,7 @@ package final class Poller: Sendable {
   package func modify(
     _ descriptor: CInt, for events: Events, trigger: Trigger, token: UInt64
   ) throws(ThreadingError) {
-    try control(EPOLL_CTL_MOD, descriptor, events, trigger, token)
+    try control(EPOLL_CTL_MOD, descriptor, events, trigger, token, in: epoll)
   }
 
   /// Stops watching a descriptor.
@@ -123,14 +123,19 @@ package final class Poller: Sendable {
     let fresh = ctp_epoll_create()
     guard fresh >= 0 else { throw .descriptorRefused("epoll_create1", -fresh) }
     defer { close(fresh) }
+    try watchWakeDescriptor(in: fresh)
+    for entry in registrations {
+      do throws(ThreadingError) {
+        try control(
+          EPOLL_CTL_ADD, entry.descriptor, entry.events, entry.trigger, entry.token, in: fresh)
+      } catch {
+        // What was closed meanwhile is found by isWatching.
+        if error.code == ENOMEM || error.code == ENOSPC { throw error }
+      }
+    }
     // The number stays the same, so a change from another thread is never made to a closed one.
     let code = ctp_duplicate_onto(fresh, epoll)
     guard code == 0 else { throw .refused("dup3", code) }
-    try watchWakeDescriptor()
-    for entry in registrations {
-      // What was closed meanwhile is found by isWatching.
-      try? add(entry.descriptor, for: entry.events, trigger: entry.trigger, token: entry.token)
-    }
   }
 
   /// Waits until at least one watched descriptor is ready, ``wake()`` is called or the deadline
@@ -166,7 +171,7 @@ package final class Poller: Sendable {
   private static let batch = 128
   private static let edgeReadable = EPOLLIN.rawValue | EPOLLET.rawValue
 
-  private func watchWakeDescriptor() throws(ThreadingError) {
+  private func watchWakeDescriptor(in epoll: CInt) throws(ThreadingError) {
     // Edge-triggered: each write is reported once without the counter having to be read.
     let code = ctp_epoll_control(
       epoll, CInt(EPOLL_CTL_ADD), wakeDescriptor, Self.edgeReadable, Self.reservedToken)
@@ -174,7 +179,8 @@ package final class Poller: Sendable {
   }
 
   private func control(
-    _ operation: CInt, _ descriptor: CInt, _ events: Events, _ trigger: Trigger, _ token: UInt64
+    _ operation: CInt, _ descriptor: CInt, _ events: Events, _ trigger: Trigger, _ token: UInt64,
+    in epoll: CInt
   ) throws(ThreadingError) {
     require(token != Self.reservedToken, "Poller: the token \(token) is reserved")
     var native: UInt32 = EPOLLRDHUP.rawValue

@@ -193,7 +193,9 @@ package enum SystemMessages {
     _ socket: CInt, maximumSize: Int
   ) throws(ThreadingError) -> Receiving {
     let (bytes, size) = unsafe receive(maximumSize) { buffer, room in
-      unsafe ctp_socket_receive(socket, buffer, room)
+      let size = unsafe ctp_socket_receive(socket, buffer, room)
+      // Told once, when the other end has closed without receiving all: what it had sent is there still.
+      return size == -Int(ECONNRESET) ? unsafe ctp_socket_receive(socket, buffer, room) : size
     }
     switch size {
     case 0, -Int(ECONNRESET): return .gone

@@ -16,6 +16,9 @@ internal import ThreadingPlatform
 /// As a task executor it gives a task's nonisolated code the same home:
 /// `Task(executorPreference: executor) { ... }`.
 ///
+/// A job that runs its loop, by way of a function that is not async, has other jobs run meanwhile, also
+/// those of its own actor: whose state may change in the middle, as it may at an `await`.
+///
 /// The loop must be running for the work to be done, in one of the executor's modes. Jobs run as
 /// blocks that are posted do, in order; one wake-up serves a burst.
 ///

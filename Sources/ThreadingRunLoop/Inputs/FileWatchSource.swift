@@ -132,10 +132,9 @@ public final class FileWatchSource: InputSource, @unchecked Sendable {
   /// - Returns: Whether the path was watched.
   @discardableResult
   public func unwatch(_ path: String) -> Bool {
-    let watch = watches.withLock { watches in watches.first { $0.value == path }?.key }
-    guard let watch else { return false }
-    system.remove(watch)
-    return true
+    // Several, if what was watched has been moved and something else is there by now.
+    let ended = watches.withLock { watches in watches.filter { $0.value == path }.map(\.key) }
+    return ended.count { system.remove($0) } > 0
   }
 
   /// The paths that are watched.
@@ -156,9 +155,11 @@ public final class FileWatchSource: InputSource, @unchecked Sendable {
     return handler
   }
 
-  func serve(_ handler: Handler) {
+  /// - Returns: whether the handler was called.
+  func serve(_ handler: Handler) -> Bool {
     let events = takeEvents()
     if !events.isEmpty { handler(self, events) }
+    return !events.isEmpty
   }
 
   private func takeEvents() -> [Event] {

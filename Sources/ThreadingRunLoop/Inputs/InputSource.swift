@@ -128,24 +128,30 @@ enum SourceJob {
   }
 
   /// Calls the handler and releases it.
+  ///
+  /// - Returns: false when it turned out that there was nothing to call.
   @inline(never)
-  consuming func run() {
+  consuming func run() -> Bool {
     switch self {
     case .descriptor(let handler, let source, let events): handler(source, events)
     case .signal(let handler, let source, let subscription):
       let count = subscription.takeCount()
-      if count > 0 { handler(source, count) }
-    case .process(let handler, let source): source.serve(handler)
+      guard count > 0 else { return false }
+      handler(source, count)
+    case .process(let handler, let source): return source.serve(handler)
     case .line(let handler, let source, let event): handler(source, event)
     case .lines(let source): source.serveReadable()
-    case .files(let handler, let source): source.serve(handler)
+    case .files(let handler, let source): return source.serve(handler)
     case .messages(let source): source.serve()
     case .messageFailed(let handler, let source, let error): handler(source, .failed(error))
     // Once: whoever cancels first.
-    case .room(let handler, let source): if source.cancel() { handler() }
+    case .room(let handler, let source):
+      guard source.cancel() else { return false }
+      handler()
     case .mainQueue: MainDispatchQueue.drain()
     case .signalled(let source): source.serve()
     }
+    return true
   }
 }
 

@@ -111,15 +111,22 @@ public final class LineSource: InputSource, SignalledSource, @unchecked Sendable
   func serveReadable() { serve(reads: true) }
 
   private func serve(reads: Bool) {
-    guard handOver() else { return }
+    guard handOver() else { return goOnAfterPause() }
     if reads, ending == nil { readPiece() }
-    guard handOver() else { return }
+    guard handOver() else { return goOnAfterPause() }
     if let ending {
       // Whoever cancels first: after a cancel by another thread the handler does not begin.
-      if let handler = handlerInForce, cancel() { handler(self, ending) }
+      guard let handler = handlerInForce else { return goOnAfterPause() }
+      if cancel() { handler(self, ending) }
     } else if isFile {
       owner.items?.signal(self)
     }
+  }
+
+  /// The source was paused, or cancelled: has it served again when the pause ends, if there is anything
+  /// that nobody else would tell of.
+  private func goOnAfterPause() {
+    if isFile || ending != nil || position < lines.count { owner.items?.signal(self) }
   }
 
   /// The handler, unless the source was cancelled or paused.
@@ -132,19 +139,19 @@ public final class LineSource: InputSource, SignalledSource, @unchecked Sendable
   /// - Returns: false if the source was cancelled or paused meanwhile.
   private func handOver() -> Bool {
     while position < lines.count {
-      guard let handler = handlerInForce else {
-        // To be called with the rest when the pause ends.
-        owner.items?.signal(self)
-        return false
-      }
+      guard let handler = handlerInForce else { return false }
       let line = lines[position]
       position += 1
       // A handler that runs its loop has the others handed over there.
       if position < lines.count || ending != nil { owner.items?.signal(self) }
       handler(self, .line(line))
     }
-    lines.removeAll(keepingCapacity: true)
-    position = 0
+    if !lines.isEmpty {
+      // What was signalled for a run inside a handler has been done.
+      owner.items?.takeBackSignal(self)
+      lines.removeAll(keepingCapacity: true)
+      position = 0
+    }
     return handlerInForce != nil
   }
 

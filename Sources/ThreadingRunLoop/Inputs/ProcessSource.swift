@@ -68,15 +68,19 @@ public final class ProcessSource: InputSource, @unchecked Sendable {
     return handler
   }
 
-  func serve(_ handler: Handler) {
-    guard let ending = watch.ending(reaps: reaps) else { return }
-    // Whoever cancels first: after a cancel by another thread the handler does not begin.
-    guard cancel() else { return }
+  /// - Returns: whether the handler was called.
+  func serve(_ handler: Handler) -> Bool {
+    guard let ending = watch.ending(reaps: false) else { return false }
+    // Whoever cancels first: after a cancel by another thread the handler does not begin, and the child
+    // is left to somebody else.
+    guard cancel() else { return false }
+    if reaps { _ = watch.ending(reaps: true) }
     switch ending {
     case .exited(let code): handler(self, .exited(code: code))
     case .killed(let signal, let dumpedCore):
       handler(self, .killed(signal: signal, dumpedCore: dumpedCore))
     case .unknown: handler(self, .unknown)
     }
+    return true
   }
 }

@@ -10,6 +10,8 @@ struct SourceTable {
     var isRegistered = false
     /// Whether the source was ready in a mode that is none of its own, and waits for a run in one.
     var isParked = false
+    /// Whether its descriptor was found to be closed while it could not be served.
+    var isClosed = false
     /// Whether a lasting hang-up or error, which was reported, is kept from being reported anew.
     var isMuted = false
     /// The wait of the poller after which the source was muted: the next one reports it again.
@@ -63,10 +65,9 @@ struct SourceTable {
     // Changed before whoever did that could see that the source is on a loop.
     if source.registration?.events != registration?.events { _ = changeEvents(source) }
     if source.keepsRunGoing { count(modes, by: 1) }
-    if source.isReadyWhenAdded {
-      source.isSignalled = true
-      noteSignalled(index)
-    }
+    if source.isReadyWhenAdded { source.isSignalled = true }
+    // By those who know the source already, or because it is ready.
+    if source.isSignalled { noteSignalled(index) }
   }
 
   /// Takes a source off.
@@ -155,9 +156,11 @@ struct SourceTable {
       hasStaleEvents = true
       return nil
     }
-    if source.isPaused { return nil }
-    if source.modes & modes == 0 {
-      park(index, source)
+    let isParked = source.modes & modes == 0
+    if source.isPaused || isParked {
+      // To be told of later; by then its number may stand for something else.
+      if event.events.contains(.closed) { slots[index].isClosed = true }
+      if !source.isPaused { park(index, source) }
       return nil
     }
     if event.events.contains(.closed) {
@@ -324,6 +327,7 @@ struct SourceTable {
 
   private mutating func registerAgain(_ index: Int) {
     guard let source = slots[index].source else { return }
+    if slots[index].isClosed { return noteClosed(index) }
     if source.isSignalled { noteSignalled(index) }
     guard let registration = source.registration else { return }
     do {

@@ -53,6 +53,10 @@ extension ThreadRunLoop {
     unsafe block.initialize(
       to: PostedBlock(next: nil, modes: modes.bits, work: work, number: place.number))
     guard unsafe inbox.push(block) else {
+      if isCurrent, takesJobsOnly, unsafe block.pointee.work.isJob {
+        unsafe pending.append(block)
+        return true
+      }
       let number = unsafe place.number
       unsafe block.deinitialize(count: 1)
       unsafe PostedBlock.giveBack(block, number: number)

@@ -24,7 +24,8 @@ extension ThreadRunLoop {
   ///
   /// A moment that has passed makes one pass without sleeping.
   ///
-  /// - Returns: ``ExitReason/timedOut``, ``ExitReason/stopped`` or ``ExitReason/finished``.
+  /// - Returns: ``ExitReason/timedOut``, ``ExitReason/stopped``, ``ExitReason/cancelled`` or
+  ///   ``ExitReason/finished``.
   /// - Precondition: The calling thread is the loop's. On another one the program stops.
   @available(*, noasync, message: "run blocks the calling thread")
   @discardableResult
@@ -41,8 +42,8 @@ extension ThreadRunLoop {
 
   /// Runs until a flag is set, whether or not there is anything else to wait for.
   ///
-  /// - Returns: ``ExitReason/flagSet`` or ``ExitReason/stopped``; ``ExitReason/timedOut`` if the
-  ///   deadline came first.
+  /// - Returns: ``ExitReason/flagSet``, ``ExitReason/stopped`` or ``ExitReason/cancelled``;
+  ///   ``ExitReason/timedOut`` if the deadline came first.
   /// - Precondition: The calling thread is the loop's. On another one the program stops.
   @available(*, noasync, message: "run blocks the calling thread")
   @discardableResult
@@ -74,9 +75,10 @@ extension ThreadRunLoop {
   /// For a thread that does work of its own and looks in between at what the others want.
   ///
   /// - Returns: ``ExitReason/handledSource`` if a posted block or source was served,
-  ///   ``ExitReason/timedOut`` if none was there, ``ExitReason/stopped``, or
-  ///   ``ExitReason/finished`` if there is nothing that could come.
+  ///   ``ExitReason/timedOut`` if none was there, ``ExitReason/stopped``, ``ExitReason/cancelled``,
+  ///   or ``ExitReason/finished`` if there is nothing that could come.
   /// - Precondition: The calling thread is the loop's. On another one the program stops.
+  @available(*, noasync, message: "poll runs what others have posted inside the caller's job")
   @discardableResult
   public func poll(mode: Mode = .default) -> ExitReason {
     run(
@@ -135,13 +137,13 @@ extension ThreadRunLoop {
     tell(.beforeSources, modes)
     var handled = runPosted(in: modes)
     handled = serveSignalled(in: modes) || handled
-    waitForWork(frame, modes, mayWait: !(handled && frame.endsWhenHandled))
+    let ranIdleBlock = waitForWork(frame, modes, mayWait: !(handled && frame.endsWhenHandled))
     if pollsMainQueue(in: modes) { MainDispatchQueue.drain() }
     let fired = items.fireDueTimers(in: modes, of: self)
     handled = serveReady(in: modes) || handled
     handled = runPosted(in: modes) || handled
     if fired || handled { isQuiet = false }
-    return exitReason(frame, modes, handled)
+    return exitReason(frame, modes, handled, hasCalled: handled || fired || ranIdleBlock)
   }
 
   /// Looks again at the blocks and sources that were put aside, once other modes are served than before.
@@ -162,7 +164,9 @@ extension ThreadRunLoop {
 
   // MARK: Ending
 
-  private func exitReason(_ frame: Frame, _ modes: UInt64, _ handled: Bool) -> ExitReason? {
+  private func exitReason(
+    _ frame: Frame, _ modes: UInt64, _ handled: Bool, hasCalled: Bool
+  ) -> ExitReason? {
     // acquiring: pairs with the release in stop(), for what was posted before it.
     if stopRequested.load(ordering: .relaxed), stopRequested.exchange(false, ordering: .acquiring) {
       runAllPosted(in: modes)
@@ -174,17 +178,17 @@ extension ThreadRunLoop {
     }
     if thread.isCancelled { return .cancelled }
     if handled && frame.endsWhenHandled { return .handledSource }
-    if hasEnded || (frame.flag == nil && !hasWork(in: modes) && !mayHaveMore(after: handled)) {
+    if hasEnded || (frame.flag == nil && !hasWork(in: modes) && !mayHaveMore(hasCalled)) {
       return .finished
     }
     if frame.deadline != .distantFuture, frame.deadline <= .now { return .timedOut }
     return nil
   }
 
-  /// Whether what was handled may have put something on the main queue of Dispatch, which is served
-  /// but not waited for, and of which only the next pass would know.
-  private func mayHaveMore(after handled: Bool) -> Bool {
-    handled && mainQueueService == .bySource
+  /// Whether what was called in the pass may have put something on the main queue of Dispatch, which is
+  /// served but not waited for, and of which only the next pass would know.
+  private func mayHaveMore(_ hasCalled: Bool) -> Bool {
+    hasCalled && mainQueueService != .absent
   }
 
   /// Whether there is anything to do or to wait for.

@@ -16,7 +16,7 @@ extension ThreadRunLoop {
 
   /// Serves the sources that are ready.
   ///
-  /// - Returns: whether any was.
+  /// - Returns: whether any was, and had something to be called for.
   func serveReady(in modes: UInt64) -> Bool {
     let found = items.withLock { $0.sources.takeFound() }
     ready += found
@@ -29,9 +29,8 @@ extension ThreadRunLoop {
       let next = items.withLock { $0.sources.job(for: event, in: modes, wait: waitNumber) }
       guard let next else { continue }
       let outer = calls.begin(next.job.activity)
-      next.job.run()
+      if next.job.run() { served = true }
       calls.end(outer)
-      served = true
     }
     items.withLock { $0.sources.dropLostRegistrations() }
     return served

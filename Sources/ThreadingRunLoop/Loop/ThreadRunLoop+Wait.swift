@@ -17,30 +17,42 @@ extension ThreadRunLoop {
     var poller: Poller?
   }
 
-  func waitForWork(_ frame: Frame, _ modes: UInt64, mayWait: Bool) {
+  /// Waits for something to do, if there is nothing.
+  ///
+  /// - Returns: whether it has run an idle block instead.
+  func waitForWork(_ frame: Frame, _ modes: UInt64, mayWait: Bool) -> Bool {
     var plan = waitPlan(modes)
-    if mayWait, isIdle(plan), !endIsAsked(frame) {
-      if plan.hasIdleBlocks, runIdleBlock(in: modes) {
-        plan.poller = waitPlan(modes).poller
-      } else if hasReason(plan, frame, modes) {
-        if isTold(.beforeWaiting) || isTold(.afterWaiting) {
-          // A timer that is due, or a run whose time is up, leaves nothing to wait for.
-          guard !plan.hasDueAlarm, isAhead(wakeMoment(plan, frame, modes)) else {
-            return look(plan)
-          }
-          tell(.beforeWaiting, modes)
-          // What the observers did may be a reason not to sleep, or leave nothing to sleep for.
-          plan = waitPlan(modes)
-          let maySleep = isIdle(plan) && !plan.hasIdleBlocks && hasReason(plan, frame, modes)
-          let hasSlept = maySleep && !endIsAsked(frame) && sleep(plan, frame, modes)
-          tell(.afterWaiting, modes)
-          if hasSlept { return }
-        } else if sleep(plan, frame, modes) {
-          return
-        }
-      }
+    guard mayWait, isIdle(plan), !endIsAsked(frame) else {
+      look(plan)
+      return false
     }
-    look(plan)
+    if plan.hasIdleBlocks {
+      look(plan)
+      guard isIdle(plan), inbox.isEmpty, !isDue(plan), runIdleBlock(in: modes) else { return false }
+      look(waitPlan(modes))
+      return true
+    }
+    guard hasReason(plan, frame, modes) else {
+      look(plan)
+      return false
+    }
+    if isTold(.beforeWaiting) || isTold(.afterWaiting) {
+      // A timer that is due, or a run whose time is up, leaves nothing to wait for.
+      guard !plan.hasDueAlarm, isAhead(wakeMoment(plan, frame, modes)) else {
+        look(plan)
+        return false
+      }
+      tell(.beforeWaiting, modes)
+      // What the observers did may be a reason not to sleep, or leave nothing to sleep for.
+      plan = waitPlan(modes)
+      let maySleep = isIdle(plan) && !plan.hasIdleBlocks && hasReason(plan, frame, modes)
+      let hasSlept = maySleep && !endIsAsked(frame) && sleep(plan, frame, modes)
+      tell(.afterWaiting, modes)
+      if !hasSlept { look(plan) }
+    } else if !sleep(plan, frame, modes) {
+      look(plan)
+    }
+    return false
   }
 
   /// Looks at the descriptors, if there are any, without waiting.
@@ -65,6 +77,11 @@ extension ThreadRunLoop {
   /// Whether there is nothing to do at the moment.
   private func isIdle(_ plan: WaitPlan) -> Bool {
     pending.isEmpty && readyPosition == ready.count && !plan.hasReadySources
+  }
+
+  /// Whether a timer is due.
+  private func isDue(_ plan: WaitPlan) -> Bool {
+    plan.hasDueAlarm || plan.timer.map { !isAhead($0) } ?? false
   }
 
   /// Whether there is anything to wait for. If not, the pass decides that the run is finished.

@@ -24,7 +24,7 @@ internal import ThreadingThreads
 /// | 2 | | ``RunLoopObserver/Activity/beforeSources`` |
 /// | 3 | run the blocks that were posted before | |
 /// | 4 | serve the custom sources and mailboxes that were signalled before | |
-/// | 5 | run an idle block, if there is nothing to do | |
+/// | 5 | run an idle block, if there is nothing to do: nothing posted, signalled or ready, and no timer due | |
 /// | 6 | if there is still nothing to do, but something to wait for, no timer is due, and the run's time is not up: | ``RunLoopObserver/Activity/beforeWaiting`` |
 /// | 7 | and then: sleep until something is to do, unless the observers gave it something | ``RunLoopObserver/Activity/afterWaiting`` |
 /// | 8 | call the timers that are due | |
@@ -105,6 +105,8 @@ public final class ThreadRunLoop: @unchecked Sendable {
   /// `inPoll`, and never after: whoever finds that state may read it.
   var sleepingPlace: Poller?
   var mainQueueService = MainQueueService.unknown
+  /// Whether the loop runs the last jobs, and takes those that they post though the inbox is closed.
+  var takesJobsOnly = false
   /// The innermost run.
   var frame: Frame?
   /// Sources that are being served and want to know of runs begun meanwhile, the innermost last.
@@ -255,10 +257,13 @@ public final class ThreadRunLoop: @unchecked Sendable {
   }
 
   func requireOwner(_ method: StaticString) {
-    if threadID != SystemThread.currentID { stopForeignCall(method) }
+    if !isCurrent { stopForeignCall(method) }
   }
 
   private func stopForeignCall(_ method: StaticString) -> Never {
+    require(
+      !isGone.load(ordering: .relaxed),
+      "ThreadRunLoop.\(method): called for the loop of a thread that has ended")
     fatalError(
       "ThreadRunLoop.\(method): called on \(SystemThread.describe(SystemThread.currentID)) for the loop of "
         + "\(SystemThread.describe(threadID)); only a loop's own thread may")
@@ -276,7 +281,10 @@ public final class ThreadRunLoop: @unchecked Sendable {
       pending.prepend(&deferred)
     } while runJobs()
     unsafe pending.append(newestFirst: inbox.close())
+    // Jobs that came at the last moment, with those that they bring about.
+    takesJobsOnly = true
     _ = runJobs()
+    takesJobsOnly = false
     while let block = unsafe deferred.popFirst() {
       let contents = unsafe block.move()
       unsafe PostedBlock.giveBack(block, number: contents.number)

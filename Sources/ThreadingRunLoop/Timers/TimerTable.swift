@@ -254,6 +254,10 @@ struct TimerTable {
     let moment = Self.fireMoment(timer.scheduled, tolerance: timer.toleranceNanoseconds)
     let sequence = nextSequence
     nextSequence += 1
+    if timer.clock == .wall {
+      // The time of day may have been set back since.
+      lastLooks[.wall] = min(lastLooks[.wall], clocks.nanoseconds(of: .wall))
+    }
     return heaps[Int(timer.heapNumber)].timers.insert(
       timer, at: max(moment, lastLooks[timer.clock]), sequence: sequence)
   }
