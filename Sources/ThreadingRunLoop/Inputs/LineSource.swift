@@ -14,7 +14,8 @@ public import ThreadingPlatform
 /// ```
 ///
 /// A line ends with LF or CR LF, which are not part of it; the last one need not end. Pipes,
-/// sockets and terminals are read when something is there, regular files a piece in each pass.
+/// sockets and terminals are read when something is there, regular files a piece in each pass. The
+/// lines of one piece, of at most 16 KiB, are handed over in one go, unless the source is paused.
 /// No more than a piece and the longest line are in memory at any time. The descriptor stays the
 /// caller's: close it after the last event, or after cancelling the source.
 public final class LineSource: InputSource, SignalledSource, @unchecked Sendable {
