@@ -313,10 +313,10 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
       return false
     }
     idle.append(worker)
+    // One of those that stay: a sleep without a deadline costs the kernel no timer, at each end of it.
+    let stays = threads <= minimum || idleTimeout >= Self.endless
     lock.unlock()
-    let deadline =
-      idleTimeout >= Self.endless
-      ? MonotonicInstant.distantFuture : MonotonicInstant.now.advanced(by: idleTimeout)
+    let deadline = stays ? .distantFuture : MonotonicInstant.now.advanced(by: idleTimeout)
     if worker.sleep(until: deadline) {
       noteWake(of: worker)
       return true
@@ -333,7 +333,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
       leave(worker)
       return false
     }
-    // One of those that stay: without a deadline from here on, so that an idle pool never wakes.
+    // The others have gone: without a deadline from here on, so that an idle pool never wakes.
     idle.append(worker)
     lock.unlock()
     return worker.sleep(until: .distantFuture)
@@ -397,7 +397,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   /// been a processor without work, and looking out longer would have cost nobody anything. On a busy machine
   /// wakes take as long, and looking out finds nothing: then it is tried less and less often.
   private func noteWake(of worker: PoolWorker) {
-    guard (10_000...100_000).contains(worker.sinceWake) else { return }
+    guard Processors.available > 1, (10_000...100_000).contains(worker.sinceWake) else { return }
     let toPass = wakesToPass.load(ordering: .relaxed)
     if toPass > 0 {
       wakesToPass.store(toPass - 1, ordering: .relaxed)

@@ -65,7 +65,9 @@ final class PoolWorker: Sendable {
   func wake() {
     // releasing: what the waker wrote is seen by the thread that it wakes.
     if word.exchange(1, ordering: .releasing) == 2 {
-      wokenAt.store(MonotonicInstant.now.nanoseconds, ordering: .relaxed)
+      if Processors.available > 1 {
+        wokenAt.store(MonotonicInstant.now.nanoseconds, ordering: .relaxed)
+      }
       Futex.wake(word, count: 1)
     }
   }
