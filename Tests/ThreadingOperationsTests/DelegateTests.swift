@@ -14,9 +14,12 @@ private final class Parser: ReportingOperation<any ParserDelegate>, @unchecked S
   let isMiddle = Gate()
   let goOn = Gate()
 
-  init(_ text: String, _ delegate: any ParserDelegate, _ loop: ThreadRunLoop) {
+  init(
+    _ text: String, _ delegate: any ParserDelegate, _ loop: ThreadRunLoop, tellsEnd: Bool = true
+  ) {
     self.text = text
     super.init(delegate: delegate, on: loop)
+    guard tellsEnd else { return }
     tellAtEnd { delegate, operation in
       delegate.parser(didEndAs: "\(operation.outcome.map { "\($0)" } ?? "none")")
     }
@@ -84,6 +87,27 @@ struct DelegateTests {
       ThreadRunLoop.current.run(until: list.end)
       #expect(list.lines.entries.count == 1)
       #expect(list.lines.entries[0].hasPrefix("failed"))
+    }
+  }
+
+  @Test("Nor does it when the operation is gone before the loop comes to its messages")
+  func cancelledAndGone() throws {
+    try onOwnThread {
+      let list = List(.current)
+      weak var weakly: Parser?
+      do {
+        let parser = Parser("one two stop three", list, .current, tellsEnd: false)
+        weakly = parser
+        try ThreadOperationQueue(width: 1).add(parser)
+        parser.isMiddle.pass()
+        parser.cancel()
+        parser.goOn.open()
+        parser.wait()
+      }
+      #expect(eventually { weakly == nil })
+      ThreadRunLoop.current.perform { list.end.set() }
+      ThreadRunLoop.current.run(until: list.end)
+      #expect(list.lines.entries.isEmpty)
     }
   }
 

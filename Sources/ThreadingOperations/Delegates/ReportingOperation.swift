@@ -1,3 +1,4 @@
+internal import ThreadingLocks
 public import ThreadingRunLoop
 
 /// An operation that tells a delegate, on the thread of a run loop, how its work goes: the parser in the
@@ -26,10 +27,13 @@ public import ThreadingRunLoop
 /// The delegate is held weakly: a list that is closed meanwhile is told nothing more. Once the operation has been
 /// cancelled nothing that it tells arrives any more, also not what is on its way; what is told at the end does.
 open class ReportingOperation<Delegate: Sendable>: ThreadOperation, @unchecked Sendable {
-  // SAFETY of @unchecked: the base class's; this one adds a constant.
+  // SAFETY of @unchecked: the base class's; this one adds constants.
 
   /// The link to the delegate.
   public final let link: LoopDelegate<Delegate>
+
+  /// Whether it was cancelled, for messages that arrive when the operation is gone.
+  private let wasCancelled = AtomicFlag()
 
   /// An operation with a delegate.
   ///
@@ -45,6 +49,7 @@ open class ReportingOperation<Delegate: Sendable>: ThreadOperation, @unchecked S
   ) {
     link = LoopDelegate(delegate, on: loop, in: modes)
     super.init(optionalName: name, priority: .normal)
+    addCancellationHandler { [wasCancelled] _ in _ = wasCancelled.testAndSet() }
   }
 
   /// Has the loop's thread call `message` with the delegate, unless that is gone or the operation is cancelled
@@ -54,7 +59,8 @@ open class ReportingOperation<Delegate: Sendable>: ThreadOperation, @unchecked S
   /// - Returns: whether the loop has taken the message: false when its thread has ended.
   @discardableResult
   public final func tell(_ message: @escaping @Sendable (Delegate) -> Void) -> Bool {
-    link.tell(unless: { [weak self] in self?.isCancelled ?? false }, message)
+    link.tell(
+      unless: { [weak self, wasCancelled] in self?.isCancelled ?? wasCancelled.isSet }, message)
   }
 
   /// Has the loop's thread call `message` once, when the operation has finished, whichever way; after everything

@@ -28,6 +28,8 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
     var queue: ThreadOperationQueue?
     var firstError: (any Error)?
     var count = 0
+    /// The group is skipped, and those that were added have been seen to.
+    var isClosed = false
   }
 
   /// A group without operations.
@@ -53,7 +55,10 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
   ///   ``ThreadOperationError/Reason/hasStarted`` if the group has finished.
   public func add(_ operation: ThreadOperation) throws(ThreadOperationError) {
     guard let queue = try accept(operation) else { return }
-    if let error = handOver(operation, to: queue) { throw error }
+    if let error = handOver(operation, to: queue, failingGroup: false) {
+      group.withLock { $0.count -= 1 }
+      throw error
+    }
     if isCancelled { operation.cancel() }
   }
 
@@ -90,25 +95,32 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
     }
     addCancellationHandler { _ in queue.cancelAll() }
     for operation in waiting {
-      _ = handOver(operation, to: queue)
+      if handOver(operation, to: queue, failingGroup: true) != nil { endUnrun(operation) }
     }
     if isCancelled { queue.cancelAll() }
     settleOne(nil)
   }
 
   override func willBeSkipped() {
-    let waiting = group.withLock { group in
-      defer { group.waiting = [] }
-      return group.waiting
-    }
-    for operation in waiting {
-      operation.cancel()
-      do throws(ThreadOperationError) {
-        // Cancelled, so it does not run, but finishes and lets those go on that wait for it.
-        try operation.start()
-      } catch {
-        // It was handed to somebody else meanwhile, who finishes it.
+    while true {
+      let waiting = group.withLock { group in
+        defer { group.waiting = [] }
+        // What the end of one has added is seen to as well.
+        group.isClosed = group.waiting.isEmpty
+        return group.waiting
       }
+      if waiting.isEmpty { return }
+      for operation in waiting { endUnrun(operation) }
+    }
+  }
+
+  /// Has an operation finish without running, which lets those go on that wait for it.
+  private func endUnrun(_ operation: ThreadOperation) {
+    operation.cancel()
+    do throws(ThreadOperationError) {
+      try operation.start()
+    } catch {
+      // It was handed to somebody else meanwhile, who finishes it.
     }
   }
 
@@ -136,18 +148,26 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
       throw ThreadOperationError(
         .hasStarted, self, "\(operation) cannot be added to \(self): it has finished")
     }
-    return group.withLock { group in
+    let (isTaken, queue): (Bool, ThreadOperationQueue?) = group.withLock { group in
+      if group.isClosed { return (false, nil) }
       group.count += 1
       if group.queue == nil { group.waiting.append(operation) }
-      return group.queue
+      return (true, group.queue)
     }
+    guard isTaken else {
+      // relaxed: a group that is skipped does not go by the number.
+      unfinished.subtract(1, ordering: .relaxed)
+      throw ThreadOperationError(
+        .hasStarted, self, "\(operation) cannot be added to \(self): it was cancelled")
+    }
+    return queue
   }
 
   /// Has the group's queue run a counted operation.
   ///
   /// - Returns: why it could not; the operation is counted out then.
   private func handOver(
-    _ operation: ThreadOperation, to queue: ThreadOperationQueue
+    _ operation: ThreadOperation, to queue: ThreadOperationQueue, failingGroup: Bool
   ) -> ThreadOperationError? {
     let isCounted = AtomicMark()
     operation.addCompletion { [self] operation in
@@ -157,7 +177,7 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
       try queue.add(operation)
       return nil
     } catch {
-      if isCounted.set() { settleOne(error) }
+      if isCounted.set() { settleOne(failingGroup ? error : nil) }
       return error
     }
   }

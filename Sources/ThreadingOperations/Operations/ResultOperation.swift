@@ -134,7 +134,8 @@ extension ThreadOperationQueue {
   /// ```
   ///
   /// If the other one fails or is cancelled, `body` is not called and the new operation fails with the same
-  /// error.
+  /// error. If the dependency is removed before the other one has finished, it fails with
+  /// ``ThreadOperationError/Reason/unfinishedDependencies``.
   ///
   /// - Parameters:
   ///   - source: what to wait for; it may be in another queue, or still be added.
@@ -149,7 +150,9 @@ extension ThreadOperationQueue {
   ) throws(ThreadOperationError) -> ResultOperation<Output> {
     let operation = ResultOperation(name: name) { [source] in
       guard let result = source.result else {
-        fatalError("ThreadOperationQueue.add(after:): \(source) has not finished")
+        throw ThreadOperationError(
+          .unfinishedDependencies, source,
+          "there is no value to hand on: \(source) has not finished, and is waited for no more")
       }
       return try body(result.get())
     }

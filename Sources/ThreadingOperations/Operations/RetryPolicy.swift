@@ -48,9 +48,15 @@ public struct RetryPolicy: Sendable {
   package func pause(after attempt: Int, _ error: any Error) -> Duration? {
     guard attempt < attempts, isWorthwhile(error) else { return nil }
     var next = pause
-    for _ in 1..<attempt {
-      next = min(longestPause, next * factor)
-      if next == longestPause { break }
+    if pause > .zero, factor > 1 {
+      for _ in 1..<attempt {
+        // Compared as numbers, which have no largest one to stop at.
+        if next / .seconds(1) * factor >= longestPause / .seconds(1) {
+          next = longestPause
+          break
+        }
+        next = next * factor
+      }
     }
     next = min(longestPause, next)
     return jitter == 0 ? next : next * (1 - Double.random(in: 0...jitter))

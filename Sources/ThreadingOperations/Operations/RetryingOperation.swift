@@ -19,6 +19,8 @@ public final class RetryingOperation: ThreadOperation, @unchecked Sendable {
   private let policy: RetryPolicy
   private var body: (@Sendable (Int) throws -> Void)?
   private let tried = Atomic<Int>(0)
+  /// The attempt that waits for its time.
+  private let waiting = Locked<ClosureOperation?>(nil)
 
   /// An operation that will run `body` until it does not throw.
   ///
@@ -41,11 +43,18 @@ public final class RetryingOperation: ThreadOperation, @unchecked Sendable {
   public override var isAsynchronous: Bool { true }
 
   /// Makes the first attempt.
-  public override func main() { attempt() }
+  public override func main() {
+    addCancellationHandler { operation in
+      guard let operation = operation as? RetryingOperation else { return }
+      operation.waiting.withLock { $0 }?.cancel()
+    }
+    attempt()
+  }
 
   override func didEnd() { body = nil }
 
   private func attempt() {
+    waiting.withLock { $0 = nil }
     let number = tried.add(1, ordering: .acquiringAndReleasing).newValue
     do {
       try body?(number)
@@ -63,13 +72,20 @@ public final class RetryingOperation: ThreadOperation, @unchecked Sendable {
     let next = ClosureOperation(name: "attempt of \(label)") { [self] in attempt() }
     // Cancelled in the pause, it does not run: then the last error stands.
     next.addCompletion { [self] next in
-      if case .cancelled = next.outcome { finish(throwing: error) }
+      if case .cancelled = next.outcome {
+        waiting.withLock { $0 = nil }
+        finish(throwing: error)
+      }
     }
+    if let quality { next.quality = quality }
+    waiting.withLock { $0 = next }
     do throws(ThreadOperationError) {
       try next.delay(for: pause)
       try innerQueue(width: 1).add(next)
-      addCancellationHandler { _ in next.cancel() }
+      // By a handler that has come before there was something to cancel.
+      if isCancelled { next.cancel() }
     } catch let refusal {
+      waiting.withLock { $0 = nil }
       finish(throwing: refusal)
     }
   }

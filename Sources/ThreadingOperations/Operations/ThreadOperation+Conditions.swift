@@ -22,10 +22,14 @@ extension ThreadOperation {
   ) throws(ThreadOperationError) {
     try addDependency(other)
     guard rule == .cancel else { return }
+    // Without one if the other has finished.
+    let isLinked = dependencies.contains { $0 === other }
     // Completion blocks run before dependants may start, so this one cannot start first.
     other.addCompletion { [weak self] other in
       guard let self else { return }
       if case .completed = other.outcome { return }
+      // Removed meanwhile, and the rule with it.
+      if isLinked, !dependencies.contains(where: { $0 === other }) { return }
       cancel(
         reason: ThreadOperationError(
           .dependencyFailed, other, "\(label) was cancelled: \(other) did not complete"))

@@ -329,6 +329,6 @@ extension ThreadOperation {
     return ThreadOperationQueue(
       core: QueueCore(
         name: label, width: width ?? core.executor.drainLimit, executor: core.executor,
-        owner: core.pool))
+        owner: core.pool, isInner: true))
   }
 }

@@ -58,9 +58,9 @@ extension ThreadOperation {
   private final func cancelForTime() {
     let reason = ThreadOperationError(.timedOut, self, "\(self) was not finished in time")
     do throws(ThreadOperationError) {
-      try ThreadPool.shared.run { [self] in cancel(reason: reason) }
+      try TimeKeeper.limits.run { [self] in cancel(reason: reason) }
     } catch {
-      // The shared pool was shut down.
+      // Nobody else has that pool, so nobody has shut it down.
       cancel(reason: reason)
     }
   }
@@ -79,6 +79,13 @@ extension ThreadOperation {
 /// needed, asleep until the next moment comes.
 enum TimeKeeper {
   private static let loop = Locked<ThreadRunLoop?>(nil)
+
+  /// Where cancellations for time are called, and the user's handlers with them: neither held up by what the
+  /// shared pool does, nor holding up other delays and limits.
+  static let limits = ThreadPool(
+    PoolCore(
+      minimum: 0, maximum: 64, closureWidth: 64, idleTimeout: .seconds(10),
+      attributes: ThreadAttributes(name: "time limits")))
 
   /// Has `body` called at a moment. It must be short.
   ///

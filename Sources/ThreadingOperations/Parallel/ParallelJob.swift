@@ -65,7 +65,7 @@ final class ParallelJob: DrainLane, @unchecked Sendable {
 
   /// Runs the loop on the calling thread, with what help comes.
   func run(on pool: PoolCore) {
-    let pieces = piece.map { (count + $0 - 1) / $0 } ?? count
+    let pieces = piece.map { count / $0 + (count % $0 == 0 ? 0 : 1) } ?? count
     let helpers = min(workers, pieces) - 1
     if helpers > 0 { work(helpedBy: helpers, of: pool) } else { work() }
     // acquiring and releasing: pairs with the helpers' leaving, and keeps later ones from entering.

@@ -156,12 +156,12 @@ public func parallelReduce<
   let count = collection.count
   let size = piece ?? max(1, (count + 127) / 128)
   if size < 1 { fatalError("parallelReduce: pieces of \(size) elements; at least 1") }
-  let pieces = (count + size - 1) / size
+  let pieces = count / size + (count % size == 0 ? 0 : 1)
   let parts = try parallelMap(0..<pieces, on: pool, piece: 1) { part throws(Failure) in
     var value = identity
     let first = part * size
     var index = collection.index(collection.startIndex, offsetBy: first)
-    for _ in first..<min(first + size, count) {
+    for _ in 0..<min(size, count - first) {
       try fold(&value, collection[index])
       collection.formIndex(after: &index)
     }

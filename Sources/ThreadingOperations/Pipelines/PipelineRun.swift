@@ -230,7 +230,7 @@ final class PipelineRun: DrainLane, @unchecked Sendable {
     guard let pool, helpers < maximumHelpers else { return }
     helpers += 1
     lock.unlock()
-    pool.request(self, count: 1)
+    pool.offer(self, count: 1, isUrgent: true)
     lock.lock()
   }
 }

@@ -29,6 +29,9 @@ class DrainLane: @unchecked Sendable {
   /// It goes on.
   func drainDidBlock() {}
 
+  /// What would go away with the lane's last operations; to be held while the lane is in use by its executor.
+  func members() -> [ThreadOperation] { [] }
+
   /// Stops everything that has not begun.
   ///
   /// - Returns: the operations that will not run.
@@ -65,8 +68,11 @@ protocol LaneExecutor: AnyObject, Sendable {
   /// Whether the calling thread is the only one that serves the lanes, so that it must not wait for them.
   func servesOnlyOnCurrentThread() -> Bool
 
-  /// Whether work is refused from now on.
+  /// Whether work is refused from now on, but for what belongs to work that was taken before.
   var isShutDown: Bool { get }
+
+  /// Whether no work is done any more.
+  var hasEnded: Bool { get }
 
   /// For a thread that waits for work of a lane: the moment at which it is to call again, at most
   /// `deadline`. Threads that could not be started are tried again here.

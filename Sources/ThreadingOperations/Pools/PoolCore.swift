@@ -59,6 +59,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   private let crowded = Atomic<Bool>(false)
   private let starving = Atomic<Bool>(false)
   private let closed = Atomic<Bool>(false)
+  private let ended = Atomic<Bool>(false)
   private let limit: Atomic<Int>
   /// Threads that are none of the pool's, in loops that its threads help with.
   private let guests = Atomic<Int>(0)
@@ -96,6 +97,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
 
   var drainLimit: Int { limit.load(ordering: .relaxed) }
   var isShutDown: Bool { closed.load(ordering: .relaxed) }
+  var hasEnded: Bool { ended.load(ordering: .relaxed) }
 
   func beginTurn() -> DrainTurn { DrainTurn(begin: nil) }
 
@@ -275,7 +277,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
     context.workerIndex = worker.index
     while true {
       lock.lock()
-      if threads - blocked > maximum {
+      if threads - blocked > maximum, !isPinned(worker) {
         // If it was woken for a request, another is to come for it.
         let help = claimHelp()
         leave(worker)
@@ -303,6 +305,9 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
     context.pool = nil
     context.workerIndex = nil
   }
+
+  /// Whether the thread is bound to a processor: of one too many, the one goes that has stood in for it.
+  private func isPinned(_ worker: PoolWorker) -> Bool { worker.index < processors.count }
 
   /// With the lock held, which it gives back: sleeps until woken.
   ///
@@ -500,6 +505,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   func joinAll(until deadline: MonotonicInstant) -> Bool {
     lock.lock()
     phase = .closed
+    ended.store(true, ordering: .relaxed)
     let sleepers = idle
     idle = []
     lock.unlock()

@@ -168,7 +168,11 @@ public final class ThreadPool: Sendable {
     refuseOwnThread("shutDownNow")
     core.close()
     var unstarted: [ThreadOperation] = []
+    // An operation may be all that keeps its queue, which must not go away while the core has it in hand.
+    var held: [[ThreadOperation]] = []
+    defer { withExtendedLifetime(held) {} }
     _ = core.forEachLane { lane in
+      held.append(lane.members())
       unstarted += lane.abandon()
       return true
     }

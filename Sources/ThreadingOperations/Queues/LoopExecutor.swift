@@ -23,6 +23,7 @@ final class LoopExecutor: LaneExecutor {
   var drainLimit: Int { 1 }
 
   var isShutDown: Bool { loop.hasEnded }
+  var hasEnded: Bool { loop.hasEnded }
 
   func beginTurn() -> DrainTurn { DrainTurn(begin: .now) }
 

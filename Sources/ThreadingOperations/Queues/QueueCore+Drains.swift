@@ -64,19 +64,31 @@ extension QueueCore {
     let quality = unsafe taken.operation._withUnsafeGuaranteedRef { $0.quality } ?? .default
     let pool = ThreadPool.shared(quality)
     guard pool.core !== executor else { return false }
+    let ticket = ElsewhereTicket(self, taken)
     do throws(ThreadOperationError) {
-      try pool.run { [self] in runElsewhere(taken) }
+      try pool.run { ticket.run() }
       return true
     } catch {
       // That pool was shut down.
+      ticket.isOfNoUse()
       return false
     }
   }
 
   /// Runs an operation on a thread that is no drain of this queue.
-  private func runElsewhere(_ taken: TakenOperation) {
+  ///
+  /// - Parameters:
+  ///   - taken: the operation. It may have been cancelled since it was taken.
+  ///   - isDropped: that pool does no work any more: it is to finish without running.
+  fileprivate func runElsewhere(_ taken: TakenOperation, isDropped: Bool) {
     let context = OperationContext.current
-    switch execute(taken, in: context) {
+    let isCancelled = unsafe taken.operation._withUnsafeGuaranteedRef { operation in
+      if isDropped { operation.cancel() }
+      return operation.isCancelled
+    }
+    let now = unsafe TakenOperation(
+      operation: taken.operation, isSkipped: taken.isSkipped || isCancelled, hasQuality: true)
+    switch execute(now, in: context) {
     case .finished:
       unsafe taken.operation._withUnsafeGuaranteedRef { operation in
         operation.settle(in: context) { released in
@@ -91,8 +103,16 @@ extension QueueCore {
     }
   }
 
+  /// Whether a drain is to end: its turn is over, or there is one too many, since one has blocked, another has
+  /// stood in, and the first goes on.
+  @inline(__always)
+  private func hasToEnd(_ isOver: Bool) -> Bool {
+    unsafe isOver || state.pointee.drains > executor.drainLimit
+  }
+
   private func takeNext(standingBack: Bool, onNewSlot: Bool) -> TakenOperation? {
     lock.lock()
+    let standingBack = hasToEnd(standingBack)
     if onNewSlot { unsafe state.pointee.leaveSlot() }
     let next = unsafe state.pointee.take(standingBack: standingBack)
     let wanted = standingBack ? unsafe state.pointee.claimDrains(1, from: executor) : 0
@@ -108,6 +128,7 @@ extension QueueCore {
   ) -> TakenOperation? {
     if let trace = activeTrace { trace.noteEnd(operation, queue: name) }
     lock.lock()
+    let standingBack = hasToEnd(standingBack)
     let successor =
       standingBack ? nil : unsafe state.pointee.takeSuccessor(releasing: &released)
     let arrived = unsafe state.pointee.retire(operation, releasing: &released)
@@ -140,4 +161,25 @@ extension QueueCore {
     if wanted > 0 { executor.request(self, count: wanted) }
     if let news { news.tell() }
   }
+}
+
+/// An operation on its way to the pool of its quality. If that is shut down at once, and drops what it has not begun,
+/// the operation finishes as one that was cancelled.
+private final class ElsewhereTicket: @unchecked Sendable {
+  // SAFETY of @unchecked: the core is Sendable, the operation is the core's.
+  private let core: QueueCore
+  private let taken: TakenOperation
+  private let isUsed = AtomicMark()
+
+  init(_ core: QueueCore, _ taken: TakenOperation) {
+    self.core = core
+    self.taken = taken
+  }
+
+  deinit { if isUsed.set() { core.runElsewhere(taken, isDropped: true) } }
+
+  func run() { if isUsed.set() { core.runElsewhere(taken, isDropped: false) } }
+
+  /// The operation runs where it is.
+  func isOfNoUse() { _ = isUsed.set() }
 }

@@ -26,6 +26,9 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   /// Whether `traceNow` is there, for looks without the lock. relaxed: whoever comes late is not recorded.
   private let isTraced = Atomic<Bool>(false)
 
+  /// Whether it belongs to an operation: what a pool has taken before its shutdown it does, with all its parts.
+  private let isInner: Bool
+
   /// Guarded by `lock`, as is all that follows. Behind a pointer, since Swift checks accesses to the
   /// properties of an object at run time, which took a third of an operation's whole cost.
   let state: UnsafeMutablePointer<QueueState>
@@ -39,9 +42,10 @@ final class QueueCore: DrainLane, @unchecked Sendable {
 
   init(
     name: String, width: Int, executor: any LaneExecutor, owner: AnyObject?,
-    quality: ThreadQuality? = nil
+    quality: ThreadQuality? = nil, isInner: Bool = false
   ) {
     nameNow = name
+    self.isInner = isInner
     self.quality = quality
     unsafe state = .allocate(capacity: 1)
     unsafe state.initialize(to: QueueState(width: width))
@@ -109,7 +113,7 @@ final class QueueCore: DrainLane, @unchecked Sendable {
   /// - Returns: why it cannot be; nil if it can.
   @inline(__always)
   private func claim(_ operation: ThreadOperation) -> ThreadOperationError? {
-    guard !executor.isShutDown else {
+    guard isInner ? !executor.hasEnded : !executor.isShutDown else {
       return ThreadOperationError(
         .poolIsShutDown, operation, "\(operation) cannot be added: the pool has been shut down")
     }
@@ -295,6 +299,8 @@ final class QueueCore: DrainLane, @unchecked Sendable {
     }
     return true
   }
+
+  override func members() -> [ThreadOperation] { operations }
 
   override func abandon() -> [ThreadOperation] {
     let unstarted = cancel(operations)

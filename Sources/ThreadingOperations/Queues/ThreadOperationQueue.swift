@@ -91,7 +91,9 @@ public final class ThreadOperationQueue: Sendable {
   /// given modes. Between operations the loop serves its timers and sources, at the latest after 2
   /// milliseconds.
   ///
-  /// When the loop's thread ends, what is in the queue is cancelled, and nothing can be added any more.
+  /// When the loop's thread ends, what could start is cancelled with all that is in the queue, and nothing can be
+  /// added any more. If nothing could start, since the queue is suspended or waits for others, this comes when
+  /// something could.
   ///
   /// - Parameters:
   ///   - name: for messages and listings.
