@@ -52,6 +52,11 @@ static inline uint32_t ctp_mutex_owner(const pthread_mutex_t *mutex) {
   return (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED);
 }
 
+/// How often its owner has taken a recursive mutex.
+static inline uint32_t ctp_mutex_depth(const pthread_mutex_t *mutex) {
+  return __atomic_load_n(&mutex->__data.__count, __ATOMIC_RELAXED);
+}
+
 /// The kind of a mutex with the flags of the C library.
 static inline uint32_t ctp_mutex_kind(const pthread_mutex_t *mutex) {
   return (uint32_t)__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);

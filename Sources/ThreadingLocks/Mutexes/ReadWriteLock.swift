@@ -19,6 +19,8 @@ public import ThreadingPlatform
 /// A third way to hold it is for upgradable reading: beside readers, but by one thread only, which
 /// can then turn it into writing without letting another writer in between. See ``upgrade()``.
 ///
+/// After a `fork`, what other threads of the parent held at that moment stays held in the child.
+///
 /// - Note: Safe to use from any thread. What a writer wrote happens before the next holder's lock
 ///   call returns; what readers read happens before the next writer's does.
 public struct ReadWriteLock: ~Copyable, Sendable {

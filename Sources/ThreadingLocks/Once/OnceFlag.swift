@@ -9,6 +9,9 @@ internal import ThreadingPlatform
 ///
 /// For a value that is made at first use, see ``LazyValue``.
 ///
+/// What another thread was doing at a `fork` is never done in the child, which has no such thread: there
+/// those that come wait for ever.
+///
 /// - Note: Safe to use from any thread. What the body did happens before any ``runOnce(_:)``
 ///   returns.
 public struct OnceFlag: ~Copyable, Sendable {

@@ -93,7 +93,8 @@ public final class PosixCondition: Sendable {
   /// takes the mutex again.
   ///
   /// - Precondition: The calling thread holds the mutex, once. If it does not hold it, the program
-  ///   stops or the call throws, as for ``PosixMutex/unlock()``.
+  ///   stops or the call throws, as for ``PosixMutex/unlock()``; if it holds it more than once, the
+  ///   program stops.
   /// - Returns: How the wait ended.
   /// - Throws: EPERM when the calling thread does not hold the mutex (error-checking or robust),
   ///   ENOTRECOVERABLE as for ``PosixMutex/lock()``.
@@ -103,6 +104,7 @@ public final class PosixCondition: Sendable {
     _ mutex: PosixMutex, until deadline: MonotonicInstant = .distantFuture
   ) throws(ThreadingError) -> Outcome {
     mutex.checkOwner("PosixCondition.wait")
+    mutex.checkDepth("PosixCondition.wait")
     return try answer(native.wait(mutex.native, until: deadline), "pthread_cond_clockwait")
   }
 
@@ -113,7 +115,8 @@ public final class PosixCondition: Sendable {
   ///   - mutex: The mutex that guards what is waited for.
   ///   - duration: The longest time to sleep, on the monotonic clock.
   /// - Precondition: The calling thread holds the mutex, once. If it does not hold it, the program
-  ///   stops or the call throws, as for ``PosixMutex/unlock()``.
+  ///   stops or the call throws, as for ``PosixMutex/unlock()``; if it holds it more than once, the
+  ///   program stops.
   /// - Returns: How the wait ended.
   /// - Throws: As ``wait(_:until:)``.
   @available(*, noasync, message: "wait blocks the calling thread")
@@ -131,7 +134,8 @@ public final class PosixCondition: Sendable {
   ///   - sinceEpoch: The date, as the time since 1970-01-01 00:00 UTC. When the system's date is
   ///     set meanwhile, the wait ends earlier or later.
   /// - Precondition: The calling thread holds the mutex, once. If it does not hold it, the program
-  ///   stops or the call throws, as for ``PosixMutex/unlock()``.
+  ///   stops or the call throws, as for ``PosixMutex/unlock()``; if it holds it more than once, the
+  ///   program stops.
   /// - Returns: How the wait ended.
   /// - Throws: As ``wait(_:until:)``.
   @available(*, noasync, message: "wait blocks the calling thread")
@@ -140,6 +144,7 @@ public final class PosixCondition: Sendable {
     _ mutex: PosixMutex, untilRealtime sinceEpoch: Duration
   ) throws(ThreadingError) -> Outcome {
     mutex.checkOwner("PosixCondition.wait")
+    mutex.checkDepth("PosixCondition.wait")
     let nanoseconds = sinceEpoch.saturatedNanoseconds
     return try answer(
       native.wait(mutex.native, untilRealtime: nanoseconds), "pthread_cond_clockwait")

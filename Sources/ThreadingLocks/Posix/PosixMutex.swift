@@ -272,6 +272,13 @@ public final class PosixMutex: Sendable {
     stop("held by \(Misuse.holder(owner)), but \(call) was called by \(Misuse.caller)")
   }
 
+  /// Stops the program if the calling thread has taken the mutex more than once: a wait gives it back
+  /// once, and keeps it from those that are to end the wait.
+  func checkDepth(_ call: StaticString) {
+    guard native.owner == SystemThread.currentID && native.depth > 1 else { return }
+    stop("held \(native.depth) times by the thread that called \(call), \(Misuse.caller)")
+  }
+
   private func stop(_ what: String) -> Never {
     fatalError("\(name): \(what)")
   }

@@ -75,6 +75,18 @@ extension MisuseCase {
       }
     },
     MisuseCase(
+      "PosixCondition: wait with a mutex that is held twice",
+      ["PosixMutex \"device\": held 2 times by the thread that called PosixCondition.wait, <owner>"]
+    ) {
+      let mutex = try PosixMutex(.init(kind: .recursive), label: "device")
+      let condition = try PosixCondition(label: "filled")
+      try on("owner") {
+        try mutex.lock()
+        try mutex.lock()
+        try condition.wait(mutex)
+      }
+    },
+    MisuseCase(
       "PosixMutex: destruction while waited with",
       ["PosixMutex \"device\": destroyed while held, or while threads wait", "by <stranger>"]
     ) {

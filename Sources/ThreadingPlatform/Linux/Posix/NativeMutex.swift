@@ -96,6 +96,9 @@ package struct NativeMutex: Sendable {
   @inlinable
   package var owner: UInt32 { unsafe ctp_mutex_owner(memory.pointer) }
 
+  /// How often the calling thread, which holds it, has taken a recursive mutex; for others, 0 or 1.
+  package var depth: UInt32 { unsafe ctp_mutex_depth(memory.pointer) }
+
   /// Whether the C library lets the owner wait for itself, and anybody give the mutex back.
   package var isUnchecked: Bool {
     let process: UInt32 = 128
