@@ -44,12 +44,4 @@ struct TeamTests {
     // The caller is where it was.
     #expect(ProcessorBinding.ofCurrentThread == free)
   }
-
-  @Test("one alone brings back what it returned or threw", .endsInTime)
-  func alone() throws {
-    #expect(try Team.alone(on: .free) { 6 * 7 } == 42)
-    #expect(throws: WrongResult("no")) {
-      try Team.alone(on: .oneProcessor) { throw WrongResult("no") }
-    }
-  }
 }

@@ -54,20 +54,6 @@ enum Team {
   }
 }
 
-extension Team {
-  /// Runs `errand` on one bare thread and returns what it returned. Threads that it starts are bound
-  /// to the same processors.
-  ///
-  /// - Throws: what `errand` threw, or what the system refused.
-  static func alone<Result: Sendable>(
-    on placement: Placement, _ errand: @escaping @Sendable () throws -> Result
-  ) throws -> Result {
-    let answer = Handover<Swift.Result<Result, any Error>>()
-    _ = try run(1, on: placement) { _ in answer.give(Swift.Result { try errand() }) }
-    return try answer.take().get()
-  }
-}
-
 /// Where a team gathers, and what each of its threads reports.
 private final class Board: Sendable {
   enum Gate: UInt32 {
