@@ -26,7 +26,8 @@ extension AsynchronousChapter {
           finish(throwing: error)
         }
       }
-      addCancellationHandler { _ in task.cancel() }
+      // In turn with answers: a task that is cancelled while its answer is handed over ends the program.
+      addCancellationHandler { _ in session.delegateQueue.addOperation { task.cancel() } }
       task.resume()
     }
   }
