@@ -64,6 +64,25 @@ private enum Trial {
     return eventually({ second.isFinished }) ? 0 : 2
   }
 
+  /// Nobody waits, and no thread becomes free.
+  static func recoveryByItself() throws -> Int32 {
+    let pool = try ThreadPool(
+      maximumThreads: 2, attributes: ThreadAttributes(stackSize: 512 << 20))
+    guard eventually({ pool.idleThreadCount == 1 }) else { return 7 }
+    let queue = ThreadOperationQueue(pool: pool)
+    let gate = Gate()
+    let first = try queue.add { gate.pass() }
+    guard eventually({ first.isExecuting }) else { return 1 }
+    AddressSpace.limit(toPresentPlus: 64 << 20)
+    let second = try queue.add {}
+    guard pool.threadCount == 1 else { return 2 }
+    AddressSpace.unlimit()
+    guard eventually({ second.isFinished }) else { return 3 }
+    guard first.isExecuting else { return 4 }
+    gate.open()
+    return queue.waitForAll(for: .seconds(30)) ? 0 : 5
+  }
+
   static func refusal() throws -> Int32 {
     AddressSpace.limit(toPresentPlus: 64 << 20)
     do throws(ThreadingError) {
@@ -86,6 +105,11 @@ struct RefusedThreadTests {
   @Test("When no second thread can be started, the first one does the work when it is free")
   func servedByFirst() async {
     await #expect(processExitsWith: .success) { exit(try Trial.recoveryByFreeThread()) }
+  }
+
+  @Test("When no second thread can be started, the pool tries again though nobody waits")
+  func triesAgain() async {
+    await #expect(processExitsWith: .success) { exit(try Trial.recoveryByItself()) }
   }
 
   @Test("A pool whose first thread is refused is refused")

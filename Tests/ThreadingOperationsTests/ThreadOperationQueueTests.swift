@@ -314,7 +314,7 @@ struct ThreadOperationQueueTests {
 
   @Test("Nor because the one before it has seen that it is cancelled, whatever its priority")
   func cancelAllMarksWaitingFirst() throws {
-    for _ in 0..<10 {
+    for _ in 0..<20 {
       let queue = ThreadOperationQueue(width: 1)
       let inside = Gate()
       let running = try queue.add {
@@ -323,7 +323,7 @@ struct ThreadOperationQueueTests {
       }
       inside.pass()
       let ran = AtomicCounter()
-      for _ in 0..<2_000 { try queue.add { ran.increment() } }
+      for _ in 0..<5_000 { try queue.add { ran.increment() } }
       // The next one to start, and the last one in the list.
       let urgent = ClosureOperation { ran.increment() }
       urgent.priority = .veryHigh

@@ -75,6 +75,21 @@ struct WhatIsLeftTests {
     #expect(error?.reason == .hasStarted)
   }
 
+  @Test("A group refuses an operation that it has, and runs it once")
+  func twiceInGroup() throws {
+    let group = GroupOperation()
+    let ran = AtomicCounter()
+    let part = ClosureOperation { ran.increment() }
+    try group.add(part)
+    let error = #expect(throws: ThreadOperationError.self) { try group.add(part) }
+    #expect(error?.reason == .alreadyUsed)
+    #expect(group.count == 1)
+    try ThreadOperationQueue(width: 1).add(group)
+    #expect(group.wait(for: .seconds(60)))
+    #expect(group.error == nil)
+    #expect(ran.value == 1)
+  }
+
   @Test("An operation that another pool was to run ends when that is shut down at once")
   func droppedElsewhere() async {
     await #expect(processExitsWith: .success) { try WhatIsLeftTests().checkDroppedElsewhere() }

@@ -25,6 +25,8 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
 
   private struct GroupState {
     var waiting: [ThreadOperation] = []
+    /// Those in `waiting`.
+    var identities: Set<ObjectIdentifier> = []
     var queue: ThreadOperationQueue?
     var firstError: (any Error)?
     var count = 0
@@ -90,7 +92,10 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
     let queue = innerQueue(width: groupWidth)
     let waiting = group.withLock { group in
       group.queue = queue
-      defer { group.waiting = [] }
+      defer {
+        group.waiting = []
+        group.identities = []
+      }
       return group.waiting
     }
     addCancellationHandler { _ in queue.cancelAll() }
@@ -126,6 +131,12 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
 
   // MARK: -
 
+  private enum Acceptance {
+    case taken(ThreadOperationQueue?)
+    case isClosed
+    case isTwice
+  }
+
   /// Counts the operation in.
   ///
   /// - Returns: the queue to add it to now, or nil if it is kept until the start.
@@ -148,19 +159,24 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
       throw ThreadOperationError(
         .hasStarted, self, "\(operation) cannot be added to \(self): it has finished")
     }
-    let (isTaken, queue): (Bool, ThreadOperationQueue?) = group.withLock { group in
-      if group.isClosed { return (false, nil) }
+    let answer: Acceptance = group.withLock { group in
+      if group.isClosed { return .isClosed }
+      if group.queue == nil {
+        guard group.identities.insert(ObjectIdentifier(operation)).inserted else { return .isTwice }
+        group.waiting.append(operation)
+      }
       group.count += 1
-      if group.queue == nil { group.waiting.append(operation) }
-      return (true, group.queue)
+      return .taken(group.queue)
     }
-    guard isTaken else {
-      // relaxed: a group that is skipped does not go by the number.
-      unfinished.subtract(1, ordering: .relaxed)
+    if case .taken(let queue) = answer { return queue }
+    // relaxed: not the last one, since the group has not started.
+    unfinished.subtract(1, ordering: .relaxed)
+    if case .isTwice = answer {
       throw ThreadOperationError(
-        .hasStarted, self, "\(operation) cannot be added to \(self): it was cancelled")
+        .alreadyUsed, operation, "\(operation) cannot be added to \(label): it is in it")
     }
-    return queue
+    throw ThreadOperationError(
+      .hasStarted, self, "\(operation) cannot be added to \(self): it was cancelled")
   }
 
   /// Has the group's queue run a counted operation.

@@ -41,6 +41,8 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   private var phase = Phase.open
   private var isLookingOut = false
   private var nextAttempt = MonotonicInstant(nanoseconds: 0)
+  /// Somebody is on the way who tries again to start a thread.
+  private var isToTryAgain = false
   /// Not owned: a lane unregisters as it goes away, and waits there while it is in use here. (Weak references
   /// would make each retain and release of a lane several times as dear.)
   private var lanes: [ObjectIdentifier: Unmanaged<DrainLane>]
@@ -193,7 +195,10 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
       crowded.store(true, ordering: .relaxed)
       return .none
     }
-    if starving.load(ordering: .relaxed), MonotonicInstant.now < nextAttempt { return .none }
+    if starving.load(ordering: .relaxed), MonotonicInstant.now < nextAttempt {
+      crowded.store(true, ordering: .relaxed)
+      return .none
+    }
     threads += 1
     return .start
   }
@@ -207,14 +212,36 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
         try startWorker()
       } catch {
         // The request stays. It is served by the next thread that has nothing to do, or by one that is
-        // started later: on the next request, when a thread of the pool takes work, or by a waiter.
+        // started later: on the next request, when a thread of the pool takes work, by a waiter, or
+        // after the pause.
+        let moment = MonotonicInstant.now.advanced(by: Self.pauseAfterRefusal)
         lock.lock()
         threads -= 1
         starving.store(true, ordering: .relaxed)
-        nextAttempt = .now.advanced(by: Self.pauseAfterRefusal)
+        nextAttempt = moment
+        let isFirst = !isToTryAgain
+        isToTryAgain = true
         changed.broadcast()
         lock.unlock()
+        if isFirst { tryAgain(at: moment) }
       }
+    }
+  }
+
+  /// Has a thread started for what waits, although nobody may ask for one again.
+  private func tryAgain(at moment: MonotonicInstant) {
+    do throws(ThreadingError) {
+      try TimeKeeper.call(at: moment) { [weak self] in
+        guard let self else { return }
+        lock.lock()
+        isToTryAgain = false
+        let help = claimHelp()
+        lock.unlock()
+        perform(help)
+      }
+    } catch {
+      // Not even a thread that keeps the time could be started; the others who try remain.
+      lock.withLock { isToTryAgain = false }
     }
   }
 
