@@ -113,7 +113,7 @@ extension ThreadOperationQueue {
   ///
   /// - Parameters:
   ///   - name: for messages and listings.
-  ///   - body: the work. What it throws is what ``ResultOperation/value()-()`` throws.
+  ///   - body: the work. What it throws is what `value()` of the operation throws.
   /// - Returns: the operation that was added.
   /// - Throws: ``ThreadOperationError/Reason/poolIsShutDown``.
   public func compute<Value>(
