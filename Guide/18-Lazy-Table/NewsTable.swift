@@ -27,6 +27,8 @@ extension TableChapter {
     /// Moves the window: pictures in it come first, those of the page behind it next, and what was
     /// wanted elsewhere is not wanted any more.
     func scroll(to first: Int) throws {
+      queue.suspend()  // nothing begins before all is decided
+      defer { queue.resume() }
       window = min(first, rows.count)..<min(first + Self.height, rows.count)
       let near = window.lowerBound..<min(window.upperBound + Self.height, rows.count)
       for (row, load) in loads where !near.contains(row) {

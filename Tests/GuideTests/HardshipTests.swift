@@ -92,6 +92,11 @@ struct HardshipTests {
       "ulimit -f 100; guide generate --stop-times 10000 feed", .fileError, "File too large")
     #expect(try names == ["p.bmp"])
     #expect(try InputFile.text(of: folder.path + "/p.bmp") == "before")
+    do {
+      let file = try OutputFile(path: folder.path + "/r")
+      try file.write("begun")
+    }
+    #expect(try names == ["p.bmp"])
     #expect(try GuideProcess(["21", "p.bmp"], in: folder).end().status == 0)
     #expect(try InputFile.bytes(of: folder.path + "/p.bmp").starts(with: "BM".utf8))
     #expect(try names == ["p.bmp"])
