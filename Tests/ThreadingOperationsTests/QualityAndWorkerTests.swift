@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import TestSupport
 import Testing
@@ -37,6 +38,29 @@ struct QualityTests {
     let plain = try schedulingInside({ ClosureOperation($0) }, on: queue)
     let mine = try ThreadHandle.current.scheduling()
     #expect(plain == mine)
+  }
+
+  @Test(
+    "A pool's threads are scheduled as its maker, not as whoever asks for them",
+    .enabled(if: geteuid() == 0, "needs the right to lower the nice value again"))
+  func asTheMaker() throws {
+    let pool = try ThreadPool(
+      minimumThreads: 0, maximumThreads: 1, idleTimeout: .milliseconds(1))
+    // The one that its maker has started is gone.
+    #expect(eventually { pool.threadCount == 0 })
+    let found = Locked<SchedulingPolicy?>(nil)
+    let isFound = CountingSemaphore(0)
+    let asking = try PosixThread.start(ThreadAttributes(scheduling: .other(nice: 7))) {
+      try pool.run {
+        found.withLock { $0 = try? ThreadHandle.current.scheduling() }
+        isFound.release()
+      }
+    }
+    try asking.join()
+    isFound.acquire()
+    let mine = try ThreadHandle.current.scheduling()
+    #expect(found.withLock { $0 } == mine)
+    pool.shutDown()
   }
 
   @Test("A queue has one for all; an operation's own goes before it")

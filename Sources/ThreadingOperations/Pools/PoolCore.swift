@@ -71,10 +71,18 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   private let failedLookOuts = Atomic<Int>(0)
   private let wakesToPass = Atomic<Int>(0)
 
+  /// How threads without a policy of their own are scheduled: as those that the pool's maker starts. Whoever
+  /// happens to ask for a thread has nothing to do with it. nil where the attributes say it, or the system
+  /// does not.
+  private let scheduling: SystemScheduling.Parameters?
+
+  /// The pool's threads take after `maker`, a thread by the kernel's id; 0 for the calling one.
   init(
     minimum: Int, maximum: Int, closureWidth: Int, idleTimeout: Duration,
-    attributes: ThreadAttributes, processors: [Int] = []
+    attributes: ThreadAttributes, processors: [Int] = [], maker: UInt32 = 0
   ) {
+    scheduling =
+      attributes.scheduling == nil ? SystemScheduling.ofThreadsStarted(by: maker) : nil
     self.processors = processors
     self.minimum = minimum
     self.maximum = maximum
@@ -250,7 +258,10 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
     let number = lock.withLock { takeNumber() }
     var own = attributes
     if number < processors.count { own.cpus = CPUSet([processors[number]]) }
-    let worker = PoolWorker(own, index: number) { [self] worker in serve(worker) }
+    let worker = PoolWorker(own, index: number) { [self] worker in
+      takeScheduling()
+      serve(worker)
+    }
     lock.withLock { workers[ObjectIdentifier(worker)] = worker }
     do throws(ThreadingError) {
       try worker.start()
@@ -262,6 +273,13 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
       }
       throw error
     }
+  }
+
+  /// Has the new thread, the calling one, scheduled as the pool's are. Without the right to raise it, it stays
+  /// what its starter was.
+  private func takeScheduling() {
+    guard let scheduling, SystemScheduling.ofThreadsStarted(by: 0) != scheduling else { return }
+    try? SystemScheduling.set(scheduling, of: 0)
   }
 
   /// With the lock held: the smallest number that no worker has.

@@ -23,12 +23,13 @@ public final class ThreadPool: Sendable {
   private let closures: ClosureLane
 
   /// The pool of queues that have none of their own: up to 256 threads with the process's default
-  /// attributes. Its threads are started when they are first needed. Of bare closures it runs
+  /// attributes, scheduled as its main thread is. Its threads are started when they are first needed. Of bare closures it runs
   /// ``AvailableParallelism/current`` at once.
   public static let shared = ThreadPool(
     PoolCore(
       minimum: 0, maximum: 256, closureWidth: AvailableParallelism.current,
-      idleTimeout: .seconds(10), attributes: ThreadAttributes(name: "pool")))
+      idleTimeout: .seconds(10), attributes: ThreadAttributes(name: "pool"),
+      maker: SystemThread.processID))
 
   /// A pool of its own.
   ///
@@ -40,7 +41,8 @@ public final class ThreadPool: Sendable {
   ///   - minimumThreads: how many threads stay when there is no work, from 0 up to the maximum; 1 unless given.
   ///   - maximumThreads: how many threads work at once, from 1; ``AvailableParallelism/current`` unless
   ///     given. Threads inside ``blocking(_:)`` do not count.
-  ///   - attributes: what its threads are started with.
+  ///   - attributes: what its threads are started with. Without a policy in them, the threads are scheduled as
+  ///     those that the calling thread starts, whoever has work for them later.
   ///   - idleTimeout: after how long without work a thread ends.
   /// - Throws: a ``ThreadingError`` when an attribute is out of range or the system refuses a thread.
   /// - Precondition: `maximumThreads` is at least 1, and `minimumThreads` from 0 to `maximumThreads`. If not, the

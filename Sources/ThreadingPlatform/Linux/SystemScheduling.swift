@@ -77,6 +77,18 @@ package enum SystemScheduling {
     return parameters
   }
 
+  /// How a thread is scheduled that another starts and that says nothing of it.
+  ///
+  /// - Parameter thread: the starter's kernel id, or 0 for the calling one.
+  /// - Returns: nil if the system does not tell.
+  package static func ofThreadsStarted(by thread: UInt32) -> Parameters? {
+    guard var known = try? parameters(of: thread) else { return nil }
+    let isPrivileged = [.fifo, .roundRobin, .deadline].contains(known.policy) || known.nice < 0
+    if known.resetsOnFork && isPrivileged { known = Parameters(policy: .other) }
+    known.resetsOnFork = false
+    return known
+  }
+
   /// Sets the processors that a thread may run on.
   ///
   /// - Parameters:
