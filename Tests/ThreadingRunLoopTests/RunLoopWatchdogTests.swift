@@ -62,6 +62,64 @@ struct RunLoopWatchdogTests {
     thread.end()
   }
 
+  @Test("which of several timers, sources and observers holds the loop up is told by its label")
+  func labels() throws {
+    let thread = try LoopThread()
+    let stalls = Shared<[RunLoopWatchdog.Stall]>([])
+    let watchdog = try RunLoopWatchdog(limit: .milliseconds(5)) { stalls.append($0) }
+    watchdog.watch(thread.loop)
+    let pipe = Pipe()
+    func holdUp(_ label: String?, _ start: (@escaping @Sendable () -> Void) throws -> Void) throws {
+      let mayGoOn = Shared(false)
+      let before = stalls.value.count
+      try start { mayGoOn.waitUntil { $0 } }
+      // Others may have been reported as well, if the machine was busy.
+      stalls.waitUntil { $0.dropFirst(before).contains { $0.label == label } }
+      mayGoOn.set(true)
+      // The next one is not to be taken for this one, which may be reported once more.
+      try thread.loop.performAndWait {}
+    }
+    for label in ["redraw", "save", nil] {
+      try holdUp(label) { stuck in
+        let timer = try ThreadTimer(after: .zero) { _ in stuck() }
+        timer.label = label
+        #expect(timer.label == label)
+        try thread.loop.add(timer)
+      }
+    }
+    try holdUp("commands") { stuck in
+      let source = CustomInputSource { source in
+        source.cancel()
+        stuck()
+      }
+      source.label = "commands"
+      try thread.loop.add(source)
+      source.signal()
+    }
+    try holdUp("letters") { stuck in
+      let mailbox = Mailbox<Int> { _ in stuck() }
+      mailbox.label = "letters"
+      try thread.loop.add(mailbox)
+      mailbox.send(1)
+    }
+    try holdUp("socket") { stuck in
+      let source = DescriptorSource(pipe.reader, for: .readable) { source, _ in
+        source.cancel()
+        stuck()
+      }
+      source.label = "socket"
+      try thread.loop.add(source)
+      pipe.write()
+    }
+    try holdUp("watcher") { stuck in
+      let observer = RunLoopObserver(for: .beforeSources, repeats: false) { _, _ in stuck() }
+      observer.label = "watcher"
+      try thread.loop.add(observer)
+      thread.loop.wakeUp()
+    }
+    thread.end()
+  }
+
   @Test("a call inside a nested run is named, and after it the outer one again")
   func nested() throws {
     let thread = try LoopThread()

@@ -29,6 +29,18 @@ public final class CustomInputSource: SignalledSource, Sendable {
   private let perform: Handler
   /// One entry for each loop.
   private let entries = Locked<[CustomSourceEntry]>([])
+  private let callLabel = CallLabel()
+
+  /// What a ``RunLoopWatchdog`` calls it; nil for no name. May be changed at any time.
+  ///
+  /// The process keeps each text that was ever given, once: a few fixed names are meant, not new ones
+  /// again and again.
+  public var label: String? {
+    get { callLabel.text }
+    set { callLabel.text = newValue }
+  }
+
+  var callLabelNumber: UInt32 { callLabel.number }
 
   /// A source that is on no loop yet.
   ///

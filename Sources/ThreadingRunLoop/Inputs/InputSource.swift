@@ -23,6 +23,17 @@ public class InputSource: @unchecked Sendable {
   /// Whether a source that is served without a descriptor is to be.
   var isSignalled = false
 
+  let callLabel = CallLabel()
+
+  /// What a ``RunLoopWatchdog`` calls it; nil for no name. May be changed at any time.
+  ///
+  /// The process keeps each text that was ever given, once: a few fixed names are meant, not new ones
+  /// again and again.
+  public final var label: String? {
+    get { callLabel.text }
+    set { callLabel.text = newValue }
+  }
+
   init() {}
 
   /// Whether the source is on a loop.
@@ -112,6 +123,21 @@ enum SourceJob {
   case mainQueue
   case signalled(any SignalledSource)
 
+  /// The number of what its user calls the source; 0 for nothing.
+  var labelNumber: UInt32 {
+    switch self {
+    case .descriptor(_, let source, _): source.callLabel.number
+    case .lines(let source), .line(_, let source, _): source.callLabel.number
+    case .files(_, let source): source.callLabel.number
+    case .messages(let source), .messageFailed(_, let source, _): source.callLabel.number
+    case .room(_, let source): source.callLabel.number
+    case .signal(_, let source, _): source.callLabel.number
+    case .process(_, let source): source.callLabel.number
+    case .signalled(let source): source.callLabelNumber
+    case .mainQueue: 0
+    }
+  }
+
   /// What a watchdog calls it.
   var activity: RunLoopWatchdog.Activity {
     switch self {
@@ -157,11 +183,18 @@ enum SourceJob {
 
 /// What is served because it was signalled, not because a descriptor is ready.
 protocol SignalledSource: AnyObject, Sendable {
+  /// The number of what its user calls it; 0 for nothing.
+  var callLabelNumber: UInt32 { get }
+
   func serve()
 
   /// A run is begun inside the handler that `serve` is calling. Called for sources that are on the list
   /// of those that the loop is serving.
   func runBegins()
+}
+
+extension SignalledSource where Self: InputSource {
+  var callLabelNumber: UInt32 { callLabel.number }
 }
 
 extension SignalledSource {

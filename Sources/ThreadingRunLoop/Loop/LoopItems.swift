@@ -194,7 +194,7 @@ final class LoopItems: Sendable {
     guard let look else { return false }
     guard var due = state.withLock({ $0.timers.popDue(look, in: modes) }) else { return false }
     while true {
-      let outer = loop.calls.begin(.timer)
+      let outer = loop.calls.begin(.timer, due.firing.timer.callLabel.number)
       due.callback?.body(due.firing)
       loop.calls.end(outer)
       let next = state.withLock { state in

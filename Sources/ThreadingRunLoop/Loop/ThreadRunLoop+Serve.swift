@@ -28,7 +28,7 @@ extension ThreadRunLoop {
       readyPosition += 1
       let next = items.withLock { $0.sources.job(for: event, in: modes, wait: waitNumber) }
       guard let next else { continue }
-      let outer = calls.begin(next.job.activity)
+      let outer = calls.begin(next.job.activity, next.job.labelNumber)
       if next.job.run() { served = true }
       calls.end(outer)
     }

@@ -49,6 +49,17 @@ public final class RunLoopObserver: @unchecked Sendable {
   /// Observers of one point are told by rising order, those of one order as they were added.
   public let order: Int
 
+  fileprivate let callLabel = CallLabel()
+
+  /// What a ``RunLoopWatchdog`` calls it; nil for no name. May be changed at any time.
+  ///
+  /// The process keeps each text that was ever given, once: a few fixed names are meant, not new ones
+  /// again and again.
+  public var label: String? {
+    get { callLabel.text }
+    set { callLabel.text = newValue }
+  }
+
   let owner = ItemOwner()
   // SAFETY of @unchecked: guarded by the lock of the owner's items; before there is an owner, only
   // touched by init and by the one cancel() that moves `owner` on.
@@ -157,7 +168,7 @@ extension ThreadRunLoop {
         if !observer.repeats { state.noteObservers() }
         return handler
       }
-      let outer = calls.begin(.observer)
+      let outer = calls.begin(.observer, observer.callLabel.number)
       handler?(observer, activity)
       calls.end(outer)
     }

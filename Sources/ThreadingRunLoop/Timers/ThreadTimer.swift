@@ -59,6 +59,17 @@ public final class ThreadTimer: @unchecked Sendable {
     return nanoseconds < 0 ? nil : .nanoseconds(nanoseconds)
   }
 
+  let callLabel = CallLabel()
+
+  /// What a ``RunLoopWatchdog`` calls it; nil for no name. May be changed at any time.
+  ///
+  /// The process keeps each text that was ever given, once: a few fixed names are meant, not new ones
+  /// again and again.
+  public var label: String? {
+    get { callLabel.text }
+    set { callLabel.text = newValue }
+  }
+
   /// The clock that the timer goes by.
   public let clock: TimerClock
 

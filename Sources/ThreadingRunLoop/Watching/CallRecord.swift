@@ -7,6 +7,8 @@ struct CallRecord: ~Copyable, Sendable {
   private let watchers = Atomic<Int>(0)
   /// The call in progress, packed; 0 for none.
   private let call = Atomic<UInt64>(0)
+  /// The number of what its user calls it, see ``CallLabel``.
+  private let label = Atomic<UInt32>(0)
   /// When it began, in nanoseconds of the monotonic clock.
   private let since = Atomic<Int64>(0)
 
@@ -49,46 +51,63 @@ struct CallRecord: ~Copyable, Sendable {
     }
   }
 
+  /// A call as a watchdog sees it.
+  struct InProgress {
+    let activity: RunLoopWatchdog.Activity
+    let label: UInt32
+    let since: MonotonicInstant
+  }
+
   /// What was in the record before a call, to be put back after it: calls nest.
   struct Outer {
     fileprivate let call: UInt64
+    fileprivate let label: UInt32
     fileprivate let since: Int64
   }
 
   /// A call begins. A load while nobody watches. Only for the loop's thread.
   @inline(__always)
-  borrowing func begin(_ kind: @autoclosure () -> RunLoopWatchdog.Activity) -> Outer? {
+  borrowing func begin(
+    _ kind: @autoclosure () -> RunLoopWatchdog.Activity, _ label: @autoclosure () -> UInt32 = 0
+  ) -> Outer? {
     // relaxed: a watchdog that has just come learns of the next call.
-    watchers.load(ordering: .relaxed) == 0 ? nil : beginWatched(Call(kind()))
+    watchers.load(ordering: .relaxed) == 0 ? nil : beginWatched(Call(kind()), label())
   }
 
   /// The call ends.
   @inline(__always)
   borrowing func end(_ outer: Outer?) {
     guard let outer else { return }
-    put(outer.call, outer.since)
+    put(outer.call, outer.label, outer.since)
   }
 
-  private borrowing func beginWatched(_ new: Call) -> Outer {
-    let outer = Outer(call: call.load(ordering: .relaxed), since: since.load(ordering: .relaxed))
-    put(new.packed, MonotonicInstant.now.nanoseconds)
+  private borrowing func beginWatched(_ new: Call, _ newLabel: UInt32) -> Outer {
+    let outer = Outer(
+      call: call.load(ordering: .relaxed), label: label.load(ordering: .relaxed),
+      since: since.load(ordering: .relaxed))
+    put(new.packed, newLabel, MonotonicInstant.now.nanoseconds)
     return outer
   }
 
-  private borrowing func put(_ newCall: UInt64, _ newSince: Int64) {
-    // In this order a reader that finds the new moment finds the new call or none. releasing: each
+  private borrowing func put(_ newCall: UInt64, _ newLabel: UInt32, _ newSince: Int64) {
+    // In this order a reader that finds the new moment finds the new call or none, and with a call its
+    // label: the moment before and after it is the same. releasing: each
     // store carries the ones before it; pairs with the acquires in current().
     call.store(0, ordering: .releasing)
     since.store(newSince, ordering: .releasing)
+    label.store(newLabel, ordering: .releasing)
     call.store(newCall, ordering: .releasing)
   }
 
   /// The call in progress, and when it began; nil when there is none or it is just changing.
-  borrowing func current() -> (activity: RunLoopWatchdog.Activity, since: MonotonicInstant)? {
+  borrowing func current() -> InProgress? {
     let before = since.load(ordering: .acquiring)
     let seen = call.load(ordering: .acquiring)
+    let seenLabel = label.load(ordering: .acquiring)
     guard before == since.load(ordering: .acquiring) else { return nil }
-    return Call.activity(seen).map { ($0, MonotonicInstant(nanoseconds: before)) }
+    return Call.activity(seen).map {
+      InProgress(activity: $0, label: seenLabel, since: MonotonicInstant(nanoseconds: before))
+    }
   }
 
   borrowing func addWatcher() { watchers.wrappingAdd(1, ordering: .relaxed) }

@@ -2,11 +2,12 @@ internal import ThreadingLocks
 public import ThreadingPlatform
 internal import ThreadingThreads
 
-/// Tells when a handler keeps a loop from going on: which kind, and for how long.
+/// Tells when a handler keeps a loop from going on: which one, and for how long.
 ///
 /// ```swift
 /// let watchdog = try RunLoopWatchdog(limit: .milliseconds(50)) { stall in
-///   print("\(stall.activity) has held up thread \(stall.loop.threadID) for \(stall.duration)")
+///   let what = stall.label ?? "\(stall.activity)"
+///   print("\(what) has held up thread \(stall.loop.threadID) for \(stall.duration)")
 /// }
 /// watchdog.watch(.main)
 /// ```
@@ -48,6 +49,9 @@ public final class RunLoopWatchdog: Sendable {
     public let loop: ThreadRunLoop
     /// What is being called.
     public let activity: Activity
+    /// What its user calls it: the ``ThreadTimer/label`` of a timer, and the like of sources and
+    /// observers; nil for what has none.
+    public let label: String?
     /// How long it has lasted.
     public let duration: Duration
   }
@@ -152,14 +156,16 @@ private final class Patrol: Sendable {
   }
 
   private func look(at entry: inout Watched) -> RunLoopWatchdog.Stall? {
-    guard let (activity, since) = entry.loop.calls.current() else { return nil }
-    if since != entry.since {
-      entry.since = since
+    guard let call = entry.loop.calls.current() else { return nil }
+    if call.since != entry.since {
+      entry.since = call.since
       entry.nextReport = limit
     }
-    let duration = since.duration(to: .now)
+    let duration = call.since.duration(to: .now)
     guard duration > entry.nextReport else { return nil }
     entry.nextReport = duration * 2
-    return RunLoopWatchdog.Stall(loop: entry.loop, activity: activity, duration: duration)
+    return RunLoopWatchdog.Stall(
+      loop: entry.loop, activity: call.activity, label: CallLabel.text(call.label),
+      duration: duration)
   }
 }
