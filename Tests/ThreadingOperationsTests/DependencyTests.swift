@@ -402,6 +402,25 @@ struct DependencyTests {
     #expect(queue.waitForAll(for: .seconds(30)))
   }
 
+  @Test("A ready operation keeps its place in its queue when a dependency is refused")
+  func placeKept() throws {
+    let queue = ThreadOperationQueue(width: 1)
+    let order = Locked<[String]>([])
+    queue.suspend()
+    let first = ClosureOperation { order.withLock { $0.append("first") } }
+    let second = ClosureOperation { order.withLock { $0.append("second") } }
+    try queue.add(contentsOf: [first, second])
+    let other = ClosureOperation {}
+    try other.addDependency(first)
+    let error = try #require(throws: ThreadOperationError.self) { try first.addDependency(other) }
+    #expect(error.reason == .dependencyCycle)
+    queue.resume()
+    queue.waitForAll()
+    #expect(order.withLock { $0 } == ["first", "second"])
+    try other.start()
+    #expect(other.isFinished)
+  }
+
   @Test("Of threads that close one cycle together, at least one is refused and nothing hangs")
   func racingCycles() throws {
     let queue = ThreadOperationQueue(width: 2)

@@ -19,6 +19,13 @@ extension ThreadOperation {
       throw ThreadOperationError(
         .dependencyCycle, self, "\(self) cannot depend on itself")
     }
+    try add(other, isKnownToBeOpen: false)
+  }
+
+  /// - Parameter isKnownToBeOpen: whether `other` was found not to wait for this one, a moment ago.
+  private final func add(
+    _ other: ThreadOperation, isKnownToBeOpen: Bool
+  ) throws(ThreadOperationError) {
     lockBoth(other)
     let mine = load()
     guard !mine.hasStarted else {
@@ -42,6 +49,18 @@ extension ThreadOperation {
       unlockBoth(other)
       return
     }
+    let mayCloseCycle = !dependants.isEmpty && !other.dependencyList.isEmpty
+    // acquiring: as in `hold`. One that is ready loses its place in its queue by being held, also if the
+    // dependency is refused then. So whether it will be is found out first; but for one that closes a cycle
+    // together with another thread at this moment.
+    if mayCloseCycle, !isKnownToBeOpen, Self.count(holds.load(ordering: .acquiring)) == 0 {
+      unlockBoth(other)
+      Self.searching.lock()
+      let way = way(from: other)
+      Self.searching.unlock()
+      if let way { throw cycle(through: other, way) }
+      return try add(other, isKnownToBeOpen: true)
+    }
     guard hold() else {
       unlockBoth(other)
       throw hasStarted("take a dependency on \(other.label)")
@@ -51,7 +70,6 @@ extension ThreadOperation {
     other.dependants.append(edge)
     // A cycle through the new edge needs both. Whoever adds the last edge of a cycle sees them, since
     // each edge is added with the locks of both its ends held.
-    let mayCloseCycle = !dependants.isEmpty && !other.dependencyList.isEmpty
     unlockBoth(other)
     if mayCloseCycle { try refuseCycle(through: other) }
   }
@@ -194,9 +212,15 @@ extension ThreadOperation {
     unlockBoth(other)
     Self.searching.unlock()
     drop(dropped)
+    throw cycle(through: other, way)
+  }
+
+  private final func cycle(
+    through other: ThreadOperation, _ way: [ThreadOperation]
+  ) -> ThreadOperationError {
     var names = way.prefix(8).map(\.label)
     if way.count > names.count { names.append("(\(way.count - names.count) more)") }
-    throw ThreadOperationError(
+    return ThreadOperationError(
       .dependencyCycle, self,
       "\(self) cannot depend on \(other): that one waits for this one already: "
         + ([label] + names + [label]).joined(separator: " -> "))
