@@ -53,7 +53,8 @@ public final class CyclicBarrier: Sendable {
   ///   - parties: How many, from 1. Any other number stops the program.
   ///   - label: What messages about misuse call the barrier.
   ///   - action: What the last to arrive runs, before any goes on. It must not wait at this
-  ///     barrier.
+  ///     barrier. Where more threads than parties come, those of the next meeting may be complete, and run
+  ///     it, while it still runs for this one; a ``Phaser`` runs one after the other.
   public init(_ parties: Int, label: String? = nil, action: (@Sendable () -> Void)? = nil) {
     guard parties >= 1 else {
       let name = Misuse.name("CyclicBarrier", label)

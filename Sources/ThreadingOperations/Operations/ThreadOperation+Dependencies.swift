@@ -22,7 +22,10 @@ extension ThreadOperation {
     try add(other, isKnownToBeOpen: false)
   }
 
-  /// - Parameter isKnownToBeOpen: whether `other` was found not to wait for this one, a moment ago.
+  /// As ``addDependency(_:)``, where `isKnownToBeOpen` says that `other` was found not to wait for this one,
+  /// a moment ago.
+  ///
+  /// - Throws: as there.
   private final func add(
     _ other: ThreadOperation, isKnownToBeOpen: Bool
   ) throws(ThreadOperationError) {
