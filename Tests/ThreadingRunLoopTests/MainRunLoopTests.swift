@@ -56,6 +56,25 @@ final class MainRunLoopTests: XCTestCase {
     XCTAssertEqual(ran.value, ["queue on main: true"])
   }
 
+  func testPerformOnMainThreadRunsThereWhateverThreadAsks() throws {
+    let flag = ExitFlag()
+    let ran = Shared<[String]>([])
+    let join = try inBackground {
+      for number in 1...3 {
+        XCTAssertTrue(
+          ThreadRunLoop.performOnMainThread {
+            MainActor.preconditionIsolated()
+            ran.append("\(number) \(ThreadHandle.current.isMain)")
+            if number == 3 { flag.set() }
+          })
+      }
+    }
+    let reason = ThreadRunLoop.main.run(until: flag, deadline: .now.advanced(by: .seconds(40)))
+    join()
+    XCTAssertEqual(reason, .flagSet)
+    XCTAssertEqual(ran.value, ["1 true", "2 true", "3 true"])
+  }
+
   func testServesTheMainActor() {
     let loop = ThreadRunLoop.main
     let rounds = Shared(0)

@@ -4,6 +4,8 @@ import Testing
 import Threading
 import ThreadingPlatform
 
+private struct TimedFault: Error {}
+
 @Suite("Posting blocks to a loop", .endsInTime)
 struct PerformTests {
   @Test("a block wakes a sleeping loop within milliseconds, though a timer is far away")
@@ -88,6 +90,53 @@ struct PerformTests {
     let id = try thread.loop.performAndWait { SystemThread.currentID }
     #expect(id == thread.loop.threadID)
     #expect(throws: Refusal.self) { try thread.loop.performAndWait { throw Refusal() } }
+  }
+
+  @Test("a wait with a limit gives up a block that has not begun, and waits for one that has")
+  func waitingWithLimit() throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    #expect(try thread.loop.performAndWait(for: .seconds(60)) { 6 * 7 } == 42)
+    #expect(throws: TimedFault.self) {
+      try thread.loop.performAndWait(for: .seconds(60)) { throw TimedFault() }
+    }
+    let isHeld = Shared(false)
+    let mayGoOn = Shared(false)
+    let hasRun = Shared(false)
+    thread.loop.perform {
+      isHeld.set(true)
+      mayGoOn.waitUntil { $0 }
+    }
+    isHeld.waitUntil { $0 }
+    #expect(try thread.loop.performAndWait(until: .now) { hasRun.set(true) } == nil)
+    #expect(try thread.loop.performAndWait(for: .milliseconds(5)) { hasRun.set(true) } == nil)
+    mayGoOn.set(true)
+    // After the two in the loop's order.
+    try thread.loop.performAndWait {}
+    #expect(!hasRun.value)
+    let began = Shared<MonotonicInstant?>(nil)
+    let limit = MonotonicInstant.now.advanced(by: .milliseconds(50))
+    let answer = try thread.loop.performAndWait(until: limit) { () -> Int in
+      began.set(.now)
+      while MonotonicInstant.now < limit.advanced(by: .milliseconds(20)) {}
+      return 7
+    }
+    // On a busy machine it may have come too late to begin.
+    #expect(answer == 7 || began.value == nil)
+  }
+
+  @Test("of a wait's limit and the block's beginning exactly one comes first", arguments: 0..<4)
+  func limitAgainstBeginning(seed: UInt64) throws {
+    let thread = try LoopThread()
+    defer { thread.end() }
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<500 {
+      let ran = Shared(false)
+      let limit = Duration.nanoseconds(Int64(random.next() % 60_000))
+      let answer: Void? = try thread.loop.performAndWait(for: limit) { ran.set(true) }
+      try thread.loop.performAndWait {}
+      #expect((answer != nil) == ran.value)
+    }
   }
 
   @Test("waiting for one's own loop runs the block at once, inside the call")

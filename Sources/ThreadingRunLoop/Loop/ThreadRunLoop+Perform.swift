@@ -1,4 +1,4 @@
-internal import ThreadingPlatform
+public import ThreadingPlatform
 
 extension ThreadRunLoop {
   /// Has the loop's thread run a block, as soon as it runs the loop in one of the modes.
@@ -18,6 +18,20 @@ extension ThreadRunLoop {
     in modes: ModeSet = .common, _ block: consuming @escaping @Sendable () -> Void
   ) -> Bool {
     post(modes, .block(consume block))
+  }
+
+  /// Has the main thread run a block, as soon as it runs its loop in one of the modes: `main.perform`, under
+  /// the name that it has elsewhere.
+  ///
+  /// - Parameters:
+  ///   - modes: The modes in which the block may run.
+  ///   - block: What to run. Code of the main actor, which a loop of the main thread serves.
+  /// - Returns: As ``perform(in:_:)``.
+  @discardableResult
+  public static func performOnMainThread(
+    in modes: ModeSet = .common, _ block: @escaping @MainActor @Sendable () -> Void
+  ) -> Bool {
+    main.perform(in: modes) { MainActor.assumeIsolated { block() } }
   }
 
   /// Has the loop's thread run a block, and waits for its result or error.
@@ -43,6 +57,56 @@ extension ThreadRunLoop {
       throw ThreadingError.loopEnded("ThreadRunLoop.performAndWait")
     }
     return try result.get()
+  }
+
+  /// Has the loop's thread run a block, and waits for its result or error, unless a moment comes before the
+  /// loop has come to it.
+  ///
+  /// A block that has begun is waited for, however long it takes. On the loop's own thread the block runs
+  /// at once, inside the call.
+  ///
+  /// - Parameters:
+  ///   - modes: The modes in which the block may run.
+  ///   - deadline: How long to wait for the block to begin.
+  ///   - block: What to run.
+  /// - Returns: What the block returned; nil when the moment came first. The block then does not run.
+  /// - Throws: As ``performAndWait(in:_:)``.
+  /// - Note: As there; two threads that wait for each other's loops so wait until the moment.
+  @available(*, noasync, message: "performAndWait blocks the calling thread")
+  public func performAndWait<Result: Sendable>(
+    in modes: ModeSet = .common, until deadline: MonotonicInstant,
+    _ block: @escaping @Sendable () throws -> Result
+  ) throws -> Result? {
+    if isCurrent { return try block() }
+    let call = AwaitedCall(block)
+    guard post(modes, .awaited(call)) else {
+      throw ThreadingError.loopEnded("ThreadRunLoop.performAndWait")
+    }
+    var answer = call.answer.wait(until: deadline)
+    if case .timedOut = answer {
+      if call.withdraw() { return nil }
+      answer = call.answer.wait()
+    }
+    guard case .value(let result) = answer else {
+      throw ThreadingError.loopEnded("ThreadRunLoop.performAndWait")
+    }
+    return try result.get()
+  }
+
+  /// As ``performAndWait(in:until:_:)``, with a time on the monotonic clock from now on in place of a moment.
+  ///
+  /// - Parameters:
+  ///   - modes: The modes in which the block may run.
+  ///   - duration: How long to wait for the block to begin.
+  ///   - block: What to run.
+  /// - Returns: As there.
+  /// - Throws: As there.
+  @available(*, noasync, message: "performAndWait blocks the calling thread")
+  public func performAndWait<Result: Sendable>(
+    in modes: ModeSet = .common, for duration: Duration,
+    _ block: @escaping @Sendable () throws -> Result
+  ) throws -> Result? {
+    try performAndWait(in: modes, until: .now.advanced(by: duration), block)
   }
 
   func post(_ modes: ModeSet, _ work: consuming PostedWork) -> Bool {
