@@ -93,7 +93,7 @@ private final class EndingWatch: Sendable {
   init(_ body: @escaping @Sendable (_ end: () -> Void) -> Void) throws {
     thread = try LoopChapter.LoopThread(name: "leftovers")
     do {
-      for signal in [SIGINT, SIGTERM, SIGHUP] where !Self.isIgnored(signal) {
+      for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] where !Self.isIgnored(signal) {
         try thread.loop.add(
           SignalSource(signal) { _, _ in
             body { Self.end(by: signal) }

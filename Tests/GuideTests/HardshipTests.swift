@@ -106,12 +106,13 @@ struct HardshipTests {
   }
 
   @Test(
-    "a signal that ends the program leaves nothing behind", arguments: [SIGINT, SIGTERM, SIGHUP])
+    "a signal that ends the program leaves nothing behind",
+    arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT])
   func signals(signal: CInt) throws {
     // Whoever runs the tests may have the signals ignored, which the program would inherit.
     let process = try GuideProcess(
       [
-        "--default-signal=INT,TERM,HUP", "TMPDIR=.", GuideProcess.executable.path, "22",
+        "--default-signal=INT,TERM,HUP,QUIT", "TMPDIR=.", GuideProcess.executable.path, "22",
       ], in: folder, program: URL(filePath: "/usr/bin/env"))
     #expect(process.read(until: "== A small file"))
     #expect(try names.count == 1)
