@@ -100,7 +100,12 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
     }
     addCancellationHandler { _ in queue.cancelAll() }
     for operation in waiting {
-      if handOver(operation, to: queue, failingGroup: true) != nil { endUnrun(operation) }
+      // One that was given to somebody else as well is that one's.
+      if let error = handOver(operation, to: queue, failingGroup: true),
+        error.reason != .alreadyUsed
+      {
+        endUnrun(operation)
+      }
     }
     if isCancelled { queue.cancelAll() }
     settleOne(nil)
@@ -109,7 +114,10 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
   override func willBeSkipped() {
     while true {
       let waiting = group.withLock { group in
-        defer { group.waiting = [] }
+        defer {
+          group.waiting = []
+          group.identities = []
+        }
         // What the end of one has added is seen to as well.
         group.isClosed = group.waiting.isEmpty
         return group.waiting
@@ -169,8 +177,8 @@ public final class GroupOperation: ThreadOperation, @unchecked Sendable {
       return .taken(group.queue)
     }
     if case .taken(let queue) = answer { return queue }
-    // relaxed: not the last one, since the group has not started.
-    unfinished.subtract(1, ordering: .relaxed)
+    // As one that has ended: the group may have started, and all the others may have ended meanwhile.
+    settleOne(nil)
     if case .isTwice = answer {
       throw ThreadOperationError(
         .alreadyUsed, operation, "\(operation) cannot be added to \(label): it is in it")

@@ -54,7 +54,7 @@ extension ThreadOperation {
     }
   }
 
-  /// Cancels on a thread of the shared pool, since cancellation handlers may take their time.
+  /// Cancels on a thread of a pool for time limits, since cancellation handlers may take their time.
   private final func cancelForTime() {
     let reason = ThreadOperationError(.timedOut, self, "\(self) was not finished in time")
     do throws(ThreadOperationError) {

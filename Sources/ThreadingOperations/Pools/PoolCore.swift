@@ -243,6 +243,8 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
         guard let self else { return }
         lock.lock()
         isToTryAgain = false
+        // Another refusal may have put the moment off since; then this try counts all the same.
+        nextAttempt = MonotonicInstant(nanoseconds: 0)
         let help = claimHelp()
         lock.unlock()
         perform(help)
@@ -278,8 +280,10 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
   /// Has the new thread, the calling one, scheduled as the pool's are. Without the right to raise it, it stays
   /// what its starter was.
   private func takeScheduling() {
-    guard let scheduling, SystemScheduling.ofThreadsStarted(by: 0) != scheduling else { return }
-    try? SystemScheduling.set(scheduling, of: 0)
+    guard var wanted = scheduling, let own = try? SystemScheduling.parameters(of: 0) else { return }
+    // The mark is an attribute of its own, and has been set.
+    wanted.resetsOnFork = own.resetsOnFork
+    if own != wanted { try? SystemScheduling.set(wanted, of: 0) }
   }
 
   /// With the lock held: the smallest number that no worker has.
@@ -364,7 +368,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
     }
     idle.append(worker)
     // One of those that stay: a sleep without a deadline costs the kernel no timer, at each end of it.
-    let stays = threads <= minimum || idleTimeout >= Self.endless
+    let stays = threads <= minimum || idleTimeout >= Self.endless || isPinned(worker)
     lock.unlock()
     let deadline = stays ? .distantFuture : MonotonicInstant.now.advanced(by: idleTimeout)
     if worker.sleep(until: deadline) {
@@ -379,7 +383,7 @@ final class PoolCore: LaneExecutor, @unchecked Sendable {
       return true
     }
     idle.remove(at: place)
-    if threads > minimum {
+    if threads > minimum && !isPinned(worker) {
       leave(worker)
       return false
     }

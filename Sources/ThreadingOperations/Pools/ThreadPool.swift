@@ -42,7 +42,8 @@ public final class ThreadPool: Sendable {
   ///   - maximumThreads: how many threads work at once, from 1; ``AvailableParallelism/current`` unless
   ///     given. Threads inside ``blocking(_:)`` do not count.
   ///   - attributes: what its threads are started with. Without a policy in them, the threads are scheduled as
-  ///     those that the calling thread starts, whoever has work for them later.
+  ///     those that the calling thread starts, whoever has work for them later; where the process lacks the right
+  ///     to raise what a thread has from such a one, it stays so.
   ///   - idleTimeout: after how long without work a thread ends.
   /// - Throws: a ``ThreadingError`` when an attribute is out of range or the system refuses a thread.
   /// - Precondition: `maximumThreads` is at least 1, and `minimumThreads` from 0 to `maximumThreads`. If not, the

@@ -43,31 +43,28 @@ enum ForkGuard {
     return ForkedProcess.isCurrent ? forker ?? .main : .main
   }
 
-  private static func exchangeFirstThread(_ handle: ThreadHandle?) -> ThreadHandle? {
-    firstThreadLock.withLock {
-      let old = unsafe firstThread
-      unsafe firstThread = handle
-      return old
-    }
-  }
-
   fileprivate static func before() {
     makeValues()
     // The thread goes on as the child's first. Without a handle of its own it would take the child's first
     // look at it for the main thread's.
     _ = ThreadHandle.current
     ThreadHandle.ringLock.beforeFork(isFirst: true)
-    ThreadHandle.withCurrentIfAny {
-      $0.beforeFork()
-      unsafe parentsFirstThread = exchangeFirstThread($0)
-    }
+    ThreadHandle.withCurrentIfAny { $0.beforeFork() }
     for lock in locks { lock.beforeFork() }
+    // With the locks held, which the child finds free: it sees what is put here, and nobody else does.
+    unsafe parentsFirstThread = firstThread
+    ThreadHandle.withCurrentIfAny { forker in
+      let first = unsafe firstThread ?? .main
+      ThreadHandle.affinityBeforeFork(by: forker, isFirst: forker === first)
+      unsafe firstThread = forker
+    }
   }
 
   fileprivate static func afterInParent() {
-    for lock in locks.reversed() { lock.afterForkInParent() }
-    _ = exchangeFirstThread(unsafe parentsFirstThread)
+    unsafe firstThread = parentsFirstThread
     unsafe parentsFirstThread = nil
+    ThreadHandle.affinityAfterForkInParent()
+    for lock in locks.reversed() { lock.afterForkInParent() }
     ThreadHandle.withCurrentIfAny { $0.afterForkInParent() }
     ThreadHandle.ringLock.afterForkInParent()
   }

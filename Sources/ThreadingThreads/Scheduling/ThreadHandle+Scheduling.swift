@@ -90,8 +90,8 @@ extension ThreadHandle {
 // MARK: - What starting a thread needs as well
 
 extension ThreadHandle {
-  /// The processors that the process may use: those of its main thread, as they are now, or as they
-  /// were before the package narrowed them.
+  /// The processors that the process may use: those of its first thread, which is the main one, as they
+  /// are now, or as they were before the package narrowed them.
   static func processAffinity() throws(ThreadingError) -> CPUSet {
     try affinityLock.withLock { () throws(ThreadingError) in
       if let before = unsafe mainAffinity { return before }
@@ -100,9 +100,27 @@ extension ThreadHandle {
   }
 
   static let affinityLock = ForkSafeLock()
-  /// What the main thread had before it was given processors of its own; nil if it has none.
-  // SAFETY of nonisolated(unsafe): only touched with `affinityLock` held.
+  /// What the process's first thread had before it was given processors of its own; nil if it has none.
+  // SAFETY of nonisolated(unsafe): only touched with `affinityLock` held; the second too.
   private nonisolated(unsafe) static var mainAffinity: CPUSet?
+  private nonisolated(unsafe) static var parentsMainAffinity: CPUSet?
+
+  /// For a fork, with `affinityLock` held: the thread that forks goes on as the child's first. If it has
+  /// processors of its own, the child's are those of the parent all the same.
+  static func affinityBeforeFork(by forker: ThreadHandle, isFirst: Bool) {
+    unsafe parentsMainAffinity = mainAffinity
+    if isFirst { return }
+    var all = unsafe mainAffinity
+    if all == nil {
+      all = (try? SystemScheduling.affinity(of: SystemThread.processID)).map(CPUSet.init(words:))
+    }
+    unsafe mainAffinity = forker.isPinned ? all : nil
+  }
+
+  static func affinityAfterForkInParent() {
+    unsafe mainAffinity = parentsMainAffinity
+    unsafe parentsMainAffinity = nil
+  }
 
   /// What a thread without processors of its own is to get from the calling one: nil where it inherits
   /// what everybody has.
@@ -122,7 +140,9 @@ extension ThreadHandle {
   ///   - isOwn: whether they are the thread's own, and not all that the process may use.
   /// - Throws: what the system refuses.
   func pin(_ cpus: CPUSet, thread: UInt32, isOwn: Bool) throws(ThreadingError) {
-    guard isMain else { return try set(cpus, thread: thread, isOwn: isOwn) }
+    guard self === ForkGuard.firstThreadOfProcess else {
+      return try set(cpus, thread: thread, isOwn: isOwn)
+    }
     try Self.affinityLock.withLock { () throws(ThreadingError) in
       var before = unsafe Self.mainAffinity
       if before == nil { before = CPUSet(words: try SystemScheduling.affinity(of: thread)) }

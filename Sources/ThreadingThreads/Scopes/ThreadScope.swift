@@ -19,7 +19,7 @@ public final class ThreadScope: Sendable {
     var limit = 16
     var firstError: (any Error)?
     /// What joins the threads that run on stacks of the caller's, which only a join gives back.
-    var joins: [@Sendable () -> Void] = []
+    var joins: [(thread: ThreadHandle, join: @Sendable () -> Void)] = []
     var isCancelled = false
     var reason: String?
   }
@@ -58,15 +58,20 @@ public final class ThreadScope: Sendable {
     // Entered before the start, so that the scope cannot be left between the two.
     enter(thread.handle)
     unsafe thread.handle.scopeOwner = owner
+    if attributes.stack != nil {
+      // Waits for nothing but the last steps of a thread that has finished.
+      withState { state in
+        state.joins.append((thread.handle, { _ = try? thread.result(until: .distantFuture) }))
+      }
+    }
     do throws(ThreadingError) {
       try thread.start()
     } catch {
-      withState { state in state.threads.removeAll { $0 === thread.handle } }
+      withState { state in
+        state.threads.removeAll { $0 === thread.handle }
+        state.joins.removeAll { $0.thread === thread.handle }
+      }
       throw error
-    }
-    if attributes.stack != nil {
-      // Waits for nothing but the last steps of a thread that has finished.
-      withState { state in state.joins.append { _ = try? thread.result(until: .distantFuture) } }
     }
     return thread
   }
@@ -141,12 +146,12 @@ public final class ThreadScope: Sendable {
         if state == .notStarted { SystemThread.yield() }
       }
     }
-    var joins: [@Sendable () -> Void] = []
+    var joins: [(thread: ThreadHandle, join: @Sendable () -> Void)] = []
     let firstError = withState { state in
       swap(&joins, &state.joins)
       return state.firstError
     }
-    for join in joins { join() }
+    for entry in joins { entry.join() }
     return firstError
   }
 }

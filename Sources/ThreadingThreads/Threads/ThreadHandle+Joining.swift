@@ -61,8 +61,9 @@ extension ThreadHandle {
   /// joins of any length costs each of them the same, if they come in its order or against it.
   ///
   /// A thread that was started in a scope has one more that waits for it, from its start on: the one that
-  /// entered the scope. A ring that is closed by that one's leaving is not broken, for leaving cannot be
-  /// refused; it takes three threads, as one that joins its own scope's owner is refused at any time.
+  /// entered the scope. One that joins its own scope's owner is refused at any time. A longer ring, through
+  /// threads outside the scope, is found once that one waits for the thread of it to leave the scope, and not
+  /// broken by the leaving itself, which cannot be refused.
   ///
   /// - Parameters:
   ///   - family: the name of the thread's class.

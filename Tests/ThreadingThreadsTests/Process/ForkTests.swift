@@ -101,6 +101,27 @@ struct ForkTests {
     }
   }
 
+  @Test("the processors of a child are the parent's, also if the thread that forked is pinned")
+  func forkedByPinned() async {
+    await #expect(processExitsWith: .success) {
+      synchronously {
+        let all = try CPUSet.allowed()
+        let first = CPUSet(all.numbers.prefix(1))
+        let forker = try PosixThread.start(ThreadAttributes(cpus: first)) { () -> CInt in
+          inForkedChild {
+            guard (try? CPUSet.allowed()) == all,
+              (try? ThreadHandle.current.setAffinity(all)) != nil
+            else { return false }
+            return (try? ThreadHandle.current.affinity()) == all && (try? CPUSet.allowed()) == all
+          }
+        }
+        requireSuccess(ofChild: try forker.join())
+        let after = try CPUSet.allowed()
+        precondition(after == all)
+      }
+    }
+  }
+
   @Test("calls on a thread of the parent's are errors in the child, and none hangs")
   func lostThread() async {
     await #expect(processExitsWith: .success) {
