@@ -22,11 +22,18 @@ internal import ThreadingPlatform
 /// ```swift
 /// let source = DescriptorSource(socket, for: .readable) { source, events in
 ///   if events.contains(.readable) { read() }
-///   if events.contains(.writable), writeSome() == .all { source.events = .readable }
+///   if events.contains(.writable) {
+///     output.withLock { if writeSome(of: &$0) == .all { source.events = .readable } }
+///   }
 /// }
 /// // when there is something to write, on any thread:
-/// source.events = [.readable, .writable]
+/// output.withLock {
+///   $0.append(data)
+///   source.events = [.readable, .writable]
+/// }
 /// ```
+///
+/// (Under the lock of the data in both places: else the handler could take back what was just asked for.)
 public final class DescriptorSource: InputSource, @unchecked Sendable {
   /// What can happen to a descriptor.
   public struct Events: OptionSet, Hashable, Sendable {

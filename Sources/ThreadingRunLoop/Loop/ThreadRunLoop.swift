@@ -284,13 +284,15 @@ public final class ThreadRunLoop: @unchecked Sendable {
     // Jobs that came at the last moment, with those that they bring about.
     takesJobsOnly = true
     _ = runJobs()
-    takesJobsOnly = false
     while let block = unsafe deferred.popFirst() {
       let contents = unsafe block.move()
       unsafe PostedBlock.giveBack(block, number: contents.number)
       unsafe contents.work.abandon()
     }
     items.close()
+    // Of tasks that waited for what has just been let go of.
+    _ = runJobs()
+    takesJobsOnly = false
     // relaxed: only this thread, or one that has got its kernel id later, asks.
     isGone.store(true, ordering: .relaxed)
   }

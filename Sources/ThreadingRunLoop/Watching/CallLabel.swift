@@ -4,7 +4,8 @@ internal import ThreadingLocks
 /// What its user calls something that a loop calls, as a number that a loop notes in one store.
 ///
 /// The watchdog's thread may not follow references to what is being called, which may be gone by then. So the
-/// texts are kept in one table for the process, each once, and never removed.
+/// texts are kept in one table for the process, each once, and never removed. The numbers have 24 bits: what
+/// comes after so many texts has none.
 struct CallLabel: ~Copyable, Sendable {
   /// The place in the table, from 1; 0 for none. relaxed, everywhere: whoever gets the number takes the
   /// table's lock to read the text.
@@ -27,6 +28,7 @@ struct CallLabel: ~Copyable, Sendable {
   private static func number(of text: String) -> UInt32 {
     table.withLock { table in
       if let known = table.numbers[text] { return known }
+      guard table.texts.count < 1 << 24 - 1 else { return 0 }
       table.texts.append(text)
       let number = UInt32(table.texts.count)
       table.numbers[text] = number

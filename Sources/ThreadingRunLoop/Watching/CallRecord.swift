@@ -7,16 +7,15 @@ struct CallRecord: ~Copyable, Sendable {
   private let watchers = Atomic<Int>(0)
   /// The call in progress, packed; 0 for none.
   private let call = Atomic<UInt64>(0)
-  /// The number of what its user calls it, see ``CallLabel``.
-  private let label = Atomic<UInt32>(0)
   /// When it began, in nanoseconds of the monotonic clock.
   private let since = Atomic<Int64>(0)
 
-  /// A call of the loop: what kind of thing, and its number.
+  /// A call of the loop: what kind of thing in the high byte, the number of what its user calls it (see
+  /// ``CallLabel``) in the 24 bits below, and its own number.
   struct Call {
     let packed: UInt64
 
-    init(_ kind: RunLoopWatchdog.Activity) {
+    init(_ kind: RunLoopWatchdog.Activity, label: UInt32) {
       let (tag, number): (UInt64, CInt) =
         switch kind {
         case .block: (1, 0)
@@ -30,12 +29,12 @@ struct CallRecord: ~Copyable, Sendable {
         case .signal(let number): (8, number)
         case .process(let number): (9, number)
         }
-      packed = tag << 32 | UInt64(UInt32(bitPattern: number))
+      packed = tag << 56 | UInt64(label) << 32 | UInt64(UInt32(bitPattern: number))
     }
 
     static func activity(_ packed: UInt64) -> RunLoopWatchdog.Activity? {
       let number = CInt(bitPattern: UInt32(truncatingIfNeeded: packed))
-      switch packed >> 32 {
+      switch packed >> 56 {
       case 1: return .block
       case 2: return .idleBlock
       case 3: return .timer
@@ -49,6 +48,10 @@ struct CallRecord: ~Copyable, Sendable {
       default: return nil
       }
     }
+
+    static func label(_ packed: UInt64) -> UInt32 {
+      UInt32(truncatingIfNeeded: packed >> 32) & 0xFF_FFFF
+    }
   }
 
   /// A call as a watchdog sees it.
@@ -61,7 +64,6 @@ struct CallRecord: ~Copyable, Sendable {
   /// What was in the record before a call, to be put back after it: calls nest.
   struct Outer {
     fileprivate let call: UInt64
-    fileprivate let label: UInt32
     fileprivate let since: Int64
   }
 
@@ -71,31 +73,27 @@ struct CallRecord: ~Copyable, Sendable {
     _ kind: @autoclosure () -> RunLoopWatchdog.Activity, _ label: @autoclosure () -> UInt32 = 0
   ) -> Outer? {
     // relaxed: a watchdog that has just come learns of the next call.
-    watchers.load(ordering: .relaxed) == 0 ? nil : beginWatched(Call(kind()), label())
+    watchers.load(ordering: .relaxed) == 0 ? nil : beginWatched(Call(kind(), label: label()))
   }
 
   /// The call ends.
   @inline(__always)
   borrowing func end(_ outer: Outer?) {
     guard let outer else { return }
-    put(outer.call, outer.label, outer.since)
+    put(outer.call, outer.since)
   }
 
-  private borrowing func beginWatched(_ new: Call, _ newLabel: UInt32) -> Outer {
-    let outer = Outer(
-      call: call.load(ordering: .relaxed), label: label.load(ordering: .relaxed),
-      since: since.load(ordering: .relaxed))
-    put(new.packed, newLabel, MonotonicInstant.now.nanoseconds)
+  private borrowing func beginWatched(_ new: Call) -> Outer {
+    let outer = Outer(call: call.load(ordering: .relaxed), since: since.load(ordering: .relaxed))
+    put(new.packed, MonotonicInstant.now.nanoseconds)
     return outer
   }
 
-  private borrowing func put(_ newCall: UInt64, _ newLabel: UInt32, _ newSince: Int64) {
-    // In this order a reader that finds the new moment finds the new call or none, and with a call its
-    // label: the moment before and after it is the same. releasing: each
+  private borrowing func put(_ newCall: UInt64, _ newSince: Int64) {
+    // In this order a reader that finds the new moment finds the new call or none. releasing: each
     // store carries the ones before it; pairs with the acquires in current().
     call.store(0, ordering: .releasing)
     since.store(newSince, ordering: .releasing)
-    label.store(newLabel, ordering: .releasing)
     call.store(newCall, ordering: .releasing)
   }
 
@@ -103,10 +101,10 @@ struct CallRecord: ~Copyable, Sendable {
   borrowing func current() -> InProgress? {
     let before = since.load(ordering: .acquiring)
     let seen = call.load(ordering: .acquiring)
-    let seenLabel = label.load(ordering: .acquiring)
     guard before == since.load(ordering: .acquiring) else { return nil }
     return Call.activity(seen).map {
-      InProgress(activity: $0, label: seenLabel, since: MonotonicInstant(nanoseconds: before))
+      InProgress(
+        activity: $0, label: Call.label(seen), since: MonotonicInstant(nanoseconds: before))
     }
   }
 
