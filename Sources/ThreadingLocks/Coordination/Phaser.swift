@@ -17,8 +17,8 @@ public final class Phaser: Sendable {
     var meeting = Meeting()
     /// Phases whose parties have all arrived and whose action is to be run, or runs; oldest first.
     var ended: [(phase: Int, meeting: Meeting)] = []
-    /// Whether a thread runs the actions of those phases.
-    var isActing = false
+    /// The kernel's id of the thread that runs the actions of those phases; 0 for none.
+    var actor: UInt32 = 0
   }
 
   private let interior: Locked<Interior>
@@ -33,7 +33,8 @@ public final class Phaser: Sendable {
   ///   - label: What messages about misuse call the phaser.
   ///   - action: What the last party to arrive runs at the end of each phase, with its number,
   ///     before those that wait for it go on. Actions are run one after another, in the order of the
-  ///     phases: if that of an earlier phase still runs, its thread runs this one too.
+  ///     phases: if that of an earlier phase still runs, its thread runs this one too. It may arrive
+  ///     at the phaser; a wait there for a phase that has not ended with its action stops the program.
   public init(
     _ parties: Int = 0, label: String? = nil, action: (@Sendable (Int) -> Void)? = nil
   ) {
@@ -87,7 +88,7 @@ public final class Phaser: Sendable {
   @available(*, noasync, message: "arriveAndWait blocks the calling thread")
   @discardableResult
   public func arriveAndWait() -> Int {
-    let (phase, meeting) = arrive(leaving: false)
+    let (phase, meeting) = arrive(leaving: false, waits: true)
     _ = meeting.wait(until: .distantFuture)
     return phase
   }
@@ -111,16 +112,27 @@ public final class Phaser: Sendable {
       if phase > interior.phase {
         stop("asked to wait for phase \(phase) during phase \(interior.phase)")
       }
-      if phase == interior.phase { return interior.meeting }
-      return interior.ended.first { $0.phase == phase }?.meeting
+      let meeting =
+        phase == interior.phase
+        ? interior.meeting : interior.ended.first { $0.phase == phase }?.meeting
+      if meeting != nil { checkActor(interior) }
+      return meeting
     }
     return meeting == nil || meeting?.wait(until: deadline) == true
   }
 
-  private func arrive(leaving: Bool) -> (phase: Int, meeting: Meeting) {
+  /// Stops the program if the calling thread, which is to wait, runs an action: nobody else would go on.
+  private func checkActor(_ interior: Interior) {
+    if interior.actor == SystemThread.currentID {
+      stop("waited for by the thread that runs its action")
+    }
+  }
+
+  private func arrive(leaving: Bool, waits: Bool = false) -> (phase: Int, meeting: Meeting) {
     let isActive = action != nil
     let (phase, meeting, isLast) = interior.withLock { interior in
       if interior.missing == 0 { stop("one arrived of \(interior.parties) that all had arrived") }
+      if waits { checkActor(interior) }
       let arrived = (interior.phase, interior.meeting)
       interior.missing -= 1
       if leaving { interior.parties -= 1 }
@@ -130,8 +142,9 @@ public final class Phaser: Sendable {
       interior.meeting = Meeting()
       guard isActive else { return (arrived.0, arrived.1, true) }
       interior.ended.append((arrived.0, arrived.1))
-      defer { interior.isActing = true }
-      return (arrived.0, arrived.1, !interior.isActing)
+      guard interior.actor == 0 else { return (arrived.0, arrived.1, false) }
+      interior.actor = SystemThread.currentID
+      return (arrived.0, arrived.1, true)
     }
     if isLast {
       if let action { runActions(action) } else { meeting.end(passed: true) }
@@ -139,14 +152,14 @@ public final class Phaser: Sendable {
     return (phase, meeting)
   }
 
-  /// For the thread that has set `isActing`.
+  /// For the thread that has become the `actor`.
   private func runActions(_ action: (Int) -> Void) {
     var next = interior.withLock { $0.ended.first }
     while let (phase, meeting) = next {
       action(phase)
       next = interior.withLock { interior in
         interior.ended.removeFirst()
-        interior.isActing = !interior.ended.isEmpty
+        if interior.ended.isEmpty { interior.actor = 0 }
         return interior.ended.first
       }
       meeting.end(passed: true)

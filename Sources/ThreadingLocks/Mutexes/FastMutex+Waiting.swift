@@ -49,7 +49,8 @@ extension FastMutex {
     while true {
       if seen == 0 || (seen & Self.owner == 0 && mark != 0) {
         // acquiring: pairs with the release in unlock(). A lock that was kept stays overdue only for
-        // one that is overdue itself: those behind it have waited for less.
+        // one that is overdue itself: those behind it have mostly waited for less. Where somebody who came
+        // later was first, they are woken in their turn, as the oldest.
         let (taken, original) = word.compareExchange(
           expected: seen, desired: me | (mark & ~Self.overdue) | (mark & seen), ordering: .acquiring
         )

@@ -54,8 +54,9 @@ package enum Futex {
     guard pause < deadline else {
       return wait(word, while: expected, until: deadline, as: sleepers)
     }
-    _ = interruptibly(word, while: expected, of: deadline, until: pause, as: sleepers)
-    return .lookAgain
+    let result = interruptibly(word, while: expected, of: deadline, until: pause, as: sleepers)
+    // The system is never early: what says so before the pause was interrupted.
+    return result == .timedOut && MonotonicInstant.now < pause ? .timedOut : .lookAgain
   }
 
   /// The same without a pause.

@@ -32,6 +32,26 @@ extension MisuseCase {
     MisuseCase("Phaser: too many arrive", ["Phaser \"round\": one arrived of 0"]) {
       Phaser(label: "round").arrive()
     },
+    MisuseCase(
+      "Phaser: an action that waits for its own phase",
+      ["Phaser \"round\": waited for by the thread that runs its action"]
+    ) {
+      let own = Locked<Phaser?>(nil)
+      let phaser = Phaser(1, label: "round") { phase in
+        own.withLock { $0 }?.wait(forEndOf: phase)
+      }
+      own.withLock { $0 = phaser }
+      phaser.arrive()
+    },
+    MisuseCase(
+      "Phaser: an action that waits for the next phase",
+      ["Phaser \"round\": waited for by the thread that runs its action"]
+    ) {
+      let own = Locked<Phaser?>(nil)
+      let phaser = Phaser(1, label: "round") { _ in own.withLock { $0 }?.arriveAndWait() }
+      own.withLock { $0 = phaser }
+      phaser.arrive()
+    },
     destroying(
       "ResetEvent", ["ResetEvent \"ready\": destroyed while <waiter> waits, by <stranger>"],
       { ResetEvent(.automatic, label: "ready") }, { $0.wait() }),

@@ -1,8 +1,9 @@
 import Synchronization
 import TestSupport
 import Testing
-import ThreadingLocks
 import ThreadingPlatform
+
+@testable import ThreadingLocks
 
 private final class Shared: Sendable {
   let mutex = FastMutex()
@@ -12,6 +13,28 @@ private final class Shared: Sendable {
 @Suite("FastMutex", .endsInTime)
 struct FastMutexTests {
   // MARK: Sequential rules
+
+  @Test("a wait that was interrupted ends at once, and leaves no word of having waited long")
+  func interrupted() throws {
+    let shared = Shared()
+    let mayGoOn = CountdownLatch(1)
+    let isHeld = CountdownLatch(1)
+    let join = try inBackground {
+      shared.mutex.lock()
+      isHeld.countDown()
+      mayGoOn.wait()
+      shared.mutex.unlock()
+    }
+    isHeld.wait()
+    let interruption = WaitInterruption()
+    interruption.finish(interruption.ask())
+    let turn = interruption.begin(until: .now.advanced(by: .seconds(600)))
+    #expect(shared.mutex.lock(until: turn.limit) == false)
+    WaitInterruption.end(turn)
+    #expect(shared.mutex.word.load(ordering: .relaxed) & FastMutex.overdue == 0)
+    mayGoOn.countDown()
+    join()
+  }
 
   @Test("is one 32-bit word")
   func size() {
