@@ -38,9 +38,13 @@ enum LargeFilesChapter: Chapter {
             "as a whole: memory grew by more than the file's size", grew > large.lines * 64)
         } else if Sanitizer.isThread || Sanitizer.isAddress {
           // A sanitizer keeps books of its own.
-          page.skip("\(part.name): memory stayed what it was, within 1 MiB")
+          page.skip("\(part.name): memory grew by less than half the file's size")
         } else {
-          page.claim("\(part.name): memory stayed what it was, within 1 MiB", grew < Int(mebi))
+          // Some hundred KiB at most on an idle machine. On a busy one the C library has memory set aside
+          // for more of the threads at once.
+          page.claim(
+            "\(part.name): memory grew by less than half the file's size",
+            grew < large.lines * 64 / 2)
         }
       }
       page.section("How many batches at once?")
