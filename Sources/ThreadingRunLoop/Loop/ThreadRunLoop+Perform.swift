@@ -51,12 +51,10 @@ extension ThreadRunLoop {
   public func performAndWait<Result: Sendable>(
     in modes: ModeSet = .common, _ block: @escaping @Sendable () throws -> Result
   ) throws -> Result {
-    if isCurrent { return try block() }
-    let call = AwaitedCall(block)
-    guard post(modes, .awaited(call)), case .value(let result) = call.answer.wait() else {
-      throw ThreadingError.loopEnded("ThreadRunLoop.performAndWait")
+    guard let result = try performAndWait(in: modes, until: .distantFuture, block) else {
+      fatalError("ThreadRunLoop.performAndWait: a wait without a limit came to an end")
     }
-    return try result.get()
+    return result
   }
 
   /// Has the loop's thread run a block, and waits for its result or error, unless a moment comes before the

@@ -110,11 +110,14 @@ extension ThreadHandle {
   static func affinityBeforeFork(by forker: ThreadHandle, isFirst: Bool) {
     unsafe parentsMainAffinity = mainAffinity
     if isFirst { return }
-    var all = unsafe mainAffinity
-    if all == nil {
-      all = (try? SystemScheduling.affinity(of: SystemThread.processID)).map(CPUSet.init(words:))
+    guard forker.isPinned else {
+      unsafe mainAffinity = nil
+      return
     }
-    unsafe mainAffinity = forker.isPinned ? all : nil
+    if unsafe mainAffinity == nil {
+      let words = try? SystemScheduling.affinity(of: SystemThread.processID)
+      unsafe mainAffinity = words.map(CPUSet.init(words:))
+    }
   }
 
   static func affinityAfterForkInParent() {
