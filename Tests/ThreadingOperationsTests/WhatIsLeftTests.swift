@@ -5,6 +5,21 @@ import Threading
 import ThreadingPlatform
 
 /// What was taken is done or ended, whatever is shut down, blocked or let go meanwhile.
+/// Has a pool run as many closures as it runs at once, until the gate is opened.
+private func keepBusy(_ pool: ThreadPool) throws -> Gate {
+  let gate = Gate()
+  let width = AvailableParallelism.current
+  let inside = CountdownLatch(width)
+  for _ in 0..<width {
+    try pool.run {
+      inside.countDown()
+      gate.pass()
+    }
+  }
+  inside.wait()
+  return gate
+}
+
 @Suite("Nothing is left over", .endsInTime)
 struct WhatIsLeftTests {
   @Test("An immediate shutdown returns although a queue goes away with what it cancels")
@@ -97,16 +112,7 @@ struct WhatIsLeftTests {
 
   fileprivate func checkDroppedElsewhere() throws {
     let background = ThreadPool.shared(.background)
-    let gate = Gate()
-    let width = AvailableParallelism.current
-    let inside = CountdownLatch(width)
-    for _ in 0..<width {
-      try background.run {
-        inside.countDown()
-        gate.pass()
-      }
-    }
-    inside.wait()
+    let gate = try keepBusy(background)
     let queue = ThreadOperationQueue(width: 1)
     let ran = AtomicCounter()
     let operation = ClosureOperation { ran.increment() }
@@ -129,16 +135,7 @@ struct WhatIsLeftTests {
   }
 
   fileprivate func checkCancelledElsewhere() throws {
-    let gate = Gate()
-    let width = AvailableParallelism.current
-    let inside = CountdownLatch(width)
-    for _ in 0..<width {
-      try ThreadPool.shared(.background).run {
-        inside.countDown()
-        gate.pass()
-      }
-    }
-    inside.wait()
+    let gate = try keepBusy(ThreadPool.shared(.background))
     let queue = ThreadOperationQueue(width: 1)
     let ran = AtomicCounter()
     let operation = ClosureOperation { ran.increment() }
